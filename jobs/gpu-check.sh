@@ -10,8 +10,8 @@
 #
 # Runs from a build tree or from an unpacked bundle (jobs/bundle.sh), with the Open MPI in it or else the one
 # in PATH. Writes DIR/gpu-check-LETTER.json and .md after each step, and what each command said into DIR/logs;
-# ends with "N passed, N failed, N not run". A writes DIR/gpu-check-carry.tar.xz, which B takes by --with.
-# --resume takes an earlier gpu-check.json and runs what did not pass.
+# ends with "N passed, N failed, N not run". A and B write DIR/gpu-check-carry.tar.xz, which B takes by --with.
+# --resume takes an earlier gpu-check.json and runs what did not pass, or all if that was another kind of GPU.
 # RUEDA_TORCH_PYTHON names a Python with PyTorch if python3 has none.
 set -euo pipefail
 
@@ -25,5 +25,7 @@ for prefix in "$root/openmpi" "$root/build-openmpi/prefix"; do
     break
   fi
 done
+# One rank without mpirun then needs no network and starts no daemon, which ncu and compute-sanitizer would watch too.
+export OMPI_MCA_ess_singleton_isolated=1
 export PYTHONDONTWRITEBYTECODE=1
 exec python3 "$root/tests/gpu/gpu_check.py" "$@"

@@ -1,6 +1,7 @@
 #include "cuda_backend.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "cuda_reduce_device.hpp"
 #include "cuda_work.hpp"
 #include "recording.hpp"
+#include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
 namespace {
@@ -39,6 +41,17 @@ CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
   check(cublasSetMathMode(raw, rounds ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_PEDANTIC_MATH),
         "cublasSetMathMode");
   return handle;
+}
+
+/// Whether steps are recorded into CUDA graphs: not with RUEDA_CUDA_GRAPHS=off.
+/// Throws InputError for a value that is neither "on" nor "off".
+bool wants_graphs() {
+  const char* value = std::getenv("RUEDA_CUDA_GRAPHS");
+  if (value == nullptr) return true;
+  const std::string_view wanted = value;
+  require(wanted == "on" || wanted == "off",
+          "RUEDA_CUDA_GRAPHS=" + std::string(wanted) + ": give on or off, or unset it");
+  return wanted == "on";
 }
 
 class CudaBackend final : public CudaWork {
@@ -73,7 +86,7 @@ class CudaBackend final : public CudaWork {
     return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
   }
   void replay(std::optional<std::uint64_t> key, const std::function<void()>& work) override {
-    if (key)
+    if (key && records_)
       recordings_[*key].run(stream(), work);
     else
       work();
@@ -178,6 +191,7 @@ class CudaBackend final : public CudaWork {
   std::uint64_t* counters() const { return static_cast<std::uint64_t*>(announcements_.get()); }
 
   bool tunes_;
+  bool records_ = wants_graphs();
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;

@@ -1,3 +1,5 @@
+#include "roofline.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,9 +45,9 @@ struct Efficiency {
   }
 };
 
-/// By Part. The convolutions are cuDNN's.
+/// By Part. That of convolutions depends on their shape: convolution_share.
 constexpr auto kEfficiencies =
-    std::to_array<Efficiency>({{"convolutions", 0.78},
+    std::to_array<Efficiency>({{"convolutions", 0},
                                {"batch norm: statistics", 0.65, 1 * 5, 4 * 4},
                                {"batch norm: apply", 0.88, 1 * 4, 4 * 4},
                                {"batch norm: gradient sums", 0.70, 4 * 2, 4 * 4},
@@ -58,6 +60,12 @@ constexpr double kLaunchSeconds = 1e-6;
 struct Kernel : Work {
   Part part;
   int launches = 1;
+  double side = 0;  ///< of a convolution, as convolution_share takes it
+
+  double share() const {
+    if (part == Part::conv) return convolution_share(side);
+    return kEfficiencies[std::size_t(part)].share();
+  }
 };
 
 /// Counts the kernels of a step, layer by layer, as the CUDA backend launches them.
@@ -91,6 +99,9 @@ class KernelCounter {
   void add(Part part, double bytes, double flops = 0, int launches = 1) {
     kernels_.push_back({{flops, bytes}, part, launches});
   }
+  void add_product(double bytes, double flops, double side) {
+    kernels_.push_back({{flops, bytes}, Part::conv, 1, side});
+  }
   double bytes_of(NodeId id) const {
     return batch_ * element_ * double(graph_.shape(id).elements());
   }
@@ -113,12 +124,16 @@ class KernelCounter {
     const double touched = conv.kernel == 1 ? whole / (conv.stride * conv.stride) : whole;
     const double made = bytes_of(id);
     const double weights = element_ * double(graph_.parameter(conv.weight).count) * padding;
-    add(Part::conv, touched + made + weights + (adds(id) ? made : 0), flops);
-    add(Part::conv, touched + made + weights, flops);
+    const double window = double(conv.kernel) * conv.kernel;
+    const double in = graph_.shape(input(id)).channels * padding;
+    const double out = graph_.shape(id).channels;
+    const double side = std::min(out, in * window);
+    add_product(touched + made + weights + (adds(id) ? made : 0), flops, side);
+    add_product(touched + made + weights, flops, side);
     if (first)
       add(Part::other, weights);  // its weight gradient loses the padded channels
     else
-      add(Part::conv, made + whole + weights, flops);
+      add_product(made + whole + weights, flops, std::min(in, out * window));
     if (conv.bias != kNone && !is_normalised(id)) move(id, Part::other, 1);
   }
   void count(NodeId id, const BatchNormNode& norm) {
@@ -165,14 +180,15 @@ struct Cost {
   int launches = 0;
 
   void add(const Kernel& kernel, const Roof& roof) {
-    const double share = kEfficiencies[std::size_t(kernel.part)].share();
     flops += kernel.flops;
     bytes += kernel.bytes;
     const double seconds = roof.seconds({kernel});
     best += seconds;
-    plan += seconds / share + kernel.launches * kLaunchSeconds;
+    plan += seconds / kernel.share() + kernel.launches * kLaunchSeconds;
     launches += kernel.launches;
   }
+  /// Of the roof, without what passes between kernels.
+  double share() const { return best / (plan - launches * kLaunchSeconds); }
 };
 
 /// Of a named GPU, or as the user gives it.
@@ -240,6 +256,8 @@ StepCost cost_of(const Graph& graph, std::size_t batch, std::size_t element, con
   const double update = element == 2 ? 26 : 20;  // bytes a parameter
   count("batch, loss, update", counter.rest(),
         roof.seconds({{0, update * double(graph.parameter_count())}}));
+  auto& [title, convolutions] = step.parts[std::size_t(Part::conv)];
+  title = fmt::format("convolutions, {:.0f} % on average", 100 * convolutions.share());
   step.parts.emplace_back("all", step.all);
   return step;
 }

@@ -25,10 +25,24 @@ if words[0] == "bench": print("rueda: what?", file=sys.stderr); print("more", fi
 if words[0] == "doctor":
   report = {"verdict": "will not work", "findings": [], "transfers": [], "largest_batch": {}}
   json.dump(report, open(option("json"), "w")); sys.exit(1)
-os.makedirs(option("run-dir"))
-json.dump({"outcome": "completed", "epochs": [{"parameter_hash": words[words.index("--transport") + 1]}],
-  "ranks": [{"device": "a GPU"}]}, open(option("run-dir") + "/run.json", "w"))
+os.makedirs(option("run-dir"), exist_ok=True)
+transport = option("transport") if "--transport" in words else ""
+json.dump({"outcome": "completed", "epochs": [{"parameter_hash": transport, "loss": 2}],
+  "ranks": [{"device": "a GPU"}], "summary": {"startup_seconds": 1}}, open(option("run-dir") + "/run.json", "w"))
 """
+WITHOUT_GRAPHS = """if os.environ.get("RUEDA_CUDA_GRAPHS") != "off": print("rueda: no capture", file=sys.stderr); sys.exit(1)
+"""
+CUT_SHORT = """if "--tune-engines" in words:
+  json.dump({"seconds": {"a convolution": {"eng0": 1}}}, open(option("tuning-file"), "w"))
+  print("rueda: no time", file=sys.stderr); sys.exit(1)
+"""
+
+
+def rueda_with(fault):
+    """The pretended program with a fault in its training."""
+    return PRETENDED_RUEDA.replace("os.makedirs", fault + "os.makedirs", 1)
+
+
 PRETENDED_MPIRUN = """#!/bin/sh
 while [ "$1" != -n ]; do shift; done
 shift 2
@@ -88,6 +102,39 @@ class GpuCheckTest(unittest.TestCase):
             if name.startswith(("tune", "kernels")):
                 self.assertEqual(one["why"], "smoke failed")
         self.assertEqual(results["backend_cuda tests"]["status"], "passed")
+
+    def test_without_cuda_graphs_if_they_are_what_fails(self):
+        _, results = self.check("C", "--only", "smoke,tests", rueda=rueda_with(WITHOUT_GRAPHS))
+        self.assertEqual(results["smoke"]["status"], "failed")
+        failed = "exit code 1: rueda: no capture"
+        why = f"as it is: {failed}; once more: {failed}; without CUDA graphs: it works; all else runs so"
+        self.assertEqual(results["smoke"]["why"], why)
+        self.assertIn("different bits", results["train on 2"]["why"])  # it has run
+        _, results = self.check("A", "--only", "smoke,tune", rueda=rueda_with(WITHOUT_GRAPHS))
+        for name, one in results.items():
+            self.assertNotEqual(one.get("why"), "smoke failed", name)
+
+    def test_a_first_start_that_fails_costs_no_cuda_graphs(self):
+        fails_once = """if not os.path.exists("started"): open("started", "w"); sys.exit("rueda: a slow disk")
+if "RUEDA_CUDA_GRAPHS" in os.environ: sys.exit("rueda: no CUDA graphs")
+"""
+        _, results = self.check("C", "--only", "smoke,tests", rueda=rueda_with(fails_once))
+        self.assertEqual(results["smoke"]["status"], "failed")
+        self.assertTrue(results["smoke"]["why"].endswith("a slow disk; once more: it works; all else runs so"))
+        self.assertIn("different bits", results["train on 2"]["why"])
+
+    def test_tuning_that_is_cut_short_goes_on(self):
+        """What was timed stays in the file, goes into the archive, and is there when the step is tried again."""
+        _, results = self.check("A", "--only", "tune", rueda=rueda_with(CUT_SHORT))
+        tuned = next(one for name, one in results.items() if name.startswith("tune"))
+        self.assertIn("no time; 1 kinds of work are timed and stay so", tuned["why"])
+        with tempfile.TemporaryDirectory() as earlier:
+            for name in ("gpu-check-A.json", "gpu-check-carry.tar.xz"):
+                (self.folder / name).rename(Path(earlier, name))
+            kept = ("--with", f"{earlier}/gpu-check-carry.tar.xz", "--resume", f"{earlier}/gpu-check-A.json")
+            _, results = self.check("A", "--only", "tune", *kept, rueda=rueda_with('assert os.path.exists(option("tuning-file"))\n'))
+        tuned = next(one for name, one in results.items() if name.startswith("tune"))
+        self.assertEqual(tuned["data"]["kinds of work"], 1, tuned)
 
     def test_a_step_that_hangs_is_killed_with_all_that_it_started(self):
         _, results = self.check("C", "--only", "tests", "--minutes", "0.2", mpirun=HANGS)

@@ -76,6 +76,19 @@ class Ranks(StandInCase):
                 text = self.program.run("summary", *words, "--roofline", "H200").out
                 self.assertEqual(int(re.search(r"\n  all +(\d+)", text)[1]) - 6, nodes - 4, text)
 
+    def test_without_cuda_graphs_the_same_bits(self):
+        """`off` records nothing, and computes what replayed steps compute."""
+        for words in (SHARED, [*SHARED, "--precision", "bf16", "--overlap", "on"]):
+            nodes, records = {}, {}
+            for wanted in ("on", "off"):
+                with tempfile.TemporaryDirectory() as folder:
+                    records[wanted] = self.trained(1, *words, RUEDA_STANDIN_COUNTERS=folder, RUEDA_CUDA_GRAPHS=wanted)
+                    nodes[wanted] = int(next(Path(folder).iterdir()).read_text().split("graph_nodes ")[1])
+            self.assertGreater(nodes["on"], 100)
+            self.assertEqual(nodes["off"], 0)
+            self.assertSameBits(records["on"], records["off"])
+        self.refused(self.start(2, *SHARED, RUEDA_CUDA_GRAPHS="0"), "RUEDA_CUDA_GRAPHS=0: give on or off")
+
     def test_a_run_repeats_bit_for_bit(self):
         record = self.known_run(3, *SHARED)
         again = self.known_run(3, *SHARED, "--transport", record["all_reduce"]["transport"])

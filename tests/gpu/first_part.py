@@ -3,6 +3,7 @@
 
 import csv
 import json
+import os
 from dataclasses import replace
 from time import monotonic
 
@@ -11,8 +12,12 @@ from runner import Failure, NotRun, tail
 from tests_part import REHEARSAL_RUN, SANITIZER_WORDS, SMALL_RUN
 from tools import require, train
 
-ATTEMPT_SECONDS = 60  # on a machine that has not yet read its libraries
-SMOKE_STEPS = 4
+FIRST_SECONDS, ATTEMPT_SECONDS = 60, 30  # the first time, the machine has not yet read its libraries
+SMOKE_STEPS = 4  # the second is recorded as a CUDA graph, the others replay it
+WORKS = "it works"
+# Name and environment. What works with one of the first serves all that follows; the others tell why nothing does.
+SERVING = {"as it is": {}, "once more": {}, "without CUDA graphs": {"RUEDA_CUDA_GRAPHS": "off"}}
+TELLING = {"CUDA_LAUNCH_BLOCKING": {"CUDA_LAUNCH_BLOCKING": "1"}, "compute-sanitizer": {}}
 METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "gpu__time_duration.sum")  # bytes and ns
 # A step of ResNet50V2 has some 600. The clocks stay as they are, and the caches as the kernel before left them.
 NCU_WORDS = (
@@ -22,28 +27,43 @@ NCU_WORDS = (
 
 
 def smoke(shell, tools):
-    """The loss of a few steps. After a failure the same again with what may tell why."""
+    """The loss of a few steps. If they fail, they are tried again, which tells a slow start from a fault, then without
+    CUDA graphs. What works so serves all else. If nothing does, they are tried with what may tell why."""
     log = shell.log.with_name("cudnn.txt")
-    watched = {"CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": str(log)}  # errors and warnings; names since cuDNN 9
-    attempts = [("as it is", (), watched), ("CUDA_LAUNCH_BLOCKING", (), {**watched, "CUDA_LAUNCH_BLOCKING": "1"})]
-    if tools.sanitizer:
-        attempts.append(("compute-sanitizer", (tools.sanitizer, *SANITIZER_WORDS), watched))
-    options, failures = dict(REHEARSAL_RUN if tools.rehearsal else SMALL_RUN, epochs=1, precision="bf16"), {}
-    del options["deterministic"]  # which some engines are not
-    for name, prefix, environment in attempts:
-        options["data-limit"] = options["batch-per-rank"] * (1 if prefix else SMOKE_STEPS)
-        short = replace(shell, deadline=min(shell.deadline, monotonic() + ATTEMPT_SECONDS))
+    failures = {}
+    for name, environment in {**SERVING, **TELLING}.items():
+        if name == "compute-sanitizer" and not tools.sanitizer:
+            continue
         try:
-            record = train(short, tools, 1, "smoke", options, prefix, **environment)
+            record = try_steps(shell, tools, name, {**environment, **cudnn_log(log)})
         except Failure as failure:
             failures[name] = {"why": str(failure), **(failure.data or {})}
             continue
         if not failures:
             return {"loss": record["epochs"][0]["loss"]}
-        failures[name] = {"why": "it works"}
+        failures[name] = {"why": WORKS}
         break
-    why = "; ".join(f"{name}: {found['why']}" for name, found in failures.items())
-    raise Failure(why, {"attempts": failures, "cudnn": tail(text_of(log))})
+    serves = name in SERVING and failures[name]["why"] == WORKS
+    if serves:
+        os.environ.update(SERVING[name])
+    why = "; ".join(f"{name}: {found['why']}" for name, found in failures.items()) + "; all else runs so" * serves
+    raise Failure(why, {"attempts": failures, "cudnn": tail(text_of(log))}, stops=not serves)
+
+
+def cudnn_log(file):
+    """Errors and warnings; the names since cuDNN 9."""
+    return {"CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": str(file)}
+
+
+def try_steps(shell, tools, name, environment):
+    """run.json of a few steps."""
+    prefix = (tools.sanitizer, *SANITIZER_WORDS) if name == "compute-sanitizer" else ()
+    options = dict(REHEARSAL_RUN if tools.rehearsal else SMALL_RUN, epochs=1, precision="bf16")
+    del options["deterministic"]  # which some engines are not
+    options["data-limit"] = options["batch-per-rank"] * (1 if prefix else SMOKE_STEPS)
+    seconds = FIRST_SECONDS if name == "as it is" else ATTEMPT_SECONDS
+    short = replace(shell, deadline=min(shell.deadline, monotonic() + seconds))
+    return train(short, tools, 1, "smoke", options, prefix, **environment)
 
 
 def text_of(file):
@@ -60,8 +80,14 @@ def ask_properties(shell, tools):
 
 
 def tune(shell, tools, case):
-    """Then starts twice more: does a plan that the first start kept spare the second its compilation?"""
-    train(shell, tools, 1, "tune", bench_part.options_of(tools, case, True, case.batch, 1))
+    """Then starts twice more: does a plan that the first start kept spare the second its compilation? If the time is
+    too short, the file has what was timed, and a later try measures the rest."""
+    try:
+        train(shell, tools, 1, "tune", bench_part.options_of(tools, case, True, case.batch, 1))
+    except Failure as failure:
+        timed = len(json.loads(text_of(tools.tuning_file) or "{}").get("seconds", {}))
+        found = {"kinds of work": timed, **(failure.data or {})}
+        raise Failure(f"{failure}; {timed} kinds of work are timed and stay so", found) from failure
     seconds = json.loads(text_of(tools.tuning_file))["seconds"]
     plans = tools.carried / "plans"
     plans.mkdir(exist_ok=True)
@@ -76,7 +102,9 @@ def count_kernels(shell, tools, case):
     if tools.ncu is None:
         raise NotRun("no ncu")
     file = tools.out / "kernels.csv"
-    options = bench_part.options_of(tools, case, not tools.tuning_file.exists(), case.batch, 1)
+    options = bench_part.options_of(tools, case, False, case.batch, 1)
+    if not tools.tuning_file.exists():
+        del options["tuning-file"]  # what is timed would be counted
     try:
         train(shell, tools, 1, "kernels", options, [tools.ncu, "--log-file", file, *NCU_WORDS])
     except Failure as failure:

@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -20,23 +21,27 @@ import bench_part
 import carry
 import first_part
 import tests_part
-from tools import find_tools
+from tools import find_tools, prepare_network
 from report import as_markdown, summary_line
 from runner import FAILED, PASSED, Failure, Item, Shell, run_items, slug
 
 PARTS = ("smoke", "tune", "tests", "bench", "ring", "sanitizer")
 MINUTES = {"A": 6, "B": 9, "C": 7, None: 9}
-PACK_MINUTES = 0.25  # of A, kept for the archive
+TUNING_CALLS = ("A", "B")
+PACK_MINUTES = 0.25  # of these, kept for the archive
+TUNE_SECONDS = 150  # to time the engines of a network; what is not timed by then is left to a later call
 
 
 # What a call does, in order: whether it lives, then what is worth most.
 def steps(call, rehearsal):
     cases = bench_part.rehearsal_cases() if rehearsal else bench_part.cases()
     every = tests_part.REHEARSAL_RANKS if rehearsal else tests_part.RANKS
-    smoke = Item("smoke", "smoke", 130, first_part.smoke)
+    smoke = Item("smoke", "smoke", 180, first_part.smoke)
     doctor = Item("tests", "doctor", 60, tests_part.doctor)
     properties = Item("smoke", "device properties", 30, first_part.ask_properties)
-    tuned = [Item("tune", f"tune {case.name}", 150, first_part.tune, (case,), needs=20, after="smoke") for case in cases[:3]]
+    tuned = [
+        Item("tune", f"tune {case.name}", TUNE_SECONDS, first_part.tune, (case,), needs=20, after="smoke") for case in cases[:3]
+    ]
     compiled = [
         Item("tune", f"compile {case.name}", 150, bench_part.run_torch, (replace(case, variants=case.variants[1:]),),
              after="smoke", group="untimed")
@@ -76,7 +81,7 @@ def parse_arguments():
     parser.add_argument("--minutes", type=float, help="after which nothing runs any more [A: 6, B: 9, C: 7, else 9]")
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run [%(default)s]")
     parser.add_argument("--out", default=".", metavar="DIR", help="folder of reports and logs [%(default)s]")
-    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="A's gpu-check-carry.tar.xz")
+    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="gpu-check-carry.tar.xz of A or B")
     parser.add_argument("--resume", metavar="FILE", help="earlier report (JSON) whose passed steps are kept, not run")
     parser.add_argument("--programs", metavar="DIR", help="folder with rueda and its test programs")
     parser.add_argument("--rehearsal", action="store_true",
@@ -91,13 +96,38 @@ def parse_arguments():
     return arguments
 
 
+def lines_of(shell, *words, **environment):
+    """What a command prints, or nothing."""
+    try:
+        return shell.run(words, **environment).stdout.splitlines()
+    except (OSError, Failure):
+        return []
+
+
 def output_of(shell, *words):
     """The first line that a command prints, or nothing."""
-    try:
-        done = shell.run(words)
-    except (OSError, Failure):
+    return (lines_of(shell, *words) or [""])[0].strip()
+
+
+def rueda_versions(tools, shell):
+    """Of rueda and of the cuDNN that it runs on, which engines depend on."""
+    if tools.programs["rueda"] is None:
+        return {"rueda": "not there"}
+    lines = lines_of(shell, tools.programs["rueda"], "--version", LD_LIBRARY_PATH=tools.library_path)
+    named = dict(line.split(maxsplit=1) for line in lines if len(line.split()) > 1)
+    return {"rueda": "unknown", **{name: named[name] for name in ("rueda", "cuDNN") if name in named}}
+
+
+def asked_rueda(tools, shell):
+    """How CUDA calls the GPU, where nvidia-smi is not there to say it."""
+    if tools.programs["rueda"] is None:
         return ""
-    return (done.stdout.splitlines() or [""])[0].strip()
+    file = Path(shell.folder, "devices.json")
+    words = tools.launch(1, "rueda", "doctor", "--backend", "cuda", "--allow-shared-gpu", "--json", file)
+    with suppress(OSError, Failure, ValueError, LookupError):
+        shell.run(words, LD_LIBRARY_PATH=tools.library_path)
+        return json.loads(file.read_text(encoding="utf-8"))["ranks"][0]["device"]["visible"][0]["name"]
+    return ""
 
 
 def describe(tools, shell):
@@ -105,17 +135,17 @@ def describe(tools, shell):
         return output_of(shell, "nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader")
 
     output_of(shell, "nvidia-smi", "-q")  # for the log
-    rueda, python = tools.programs["rueda"], tools.torch_python
+    python = tools.torch_python
     torch = "from importlib.metadata import version; print(version('torch'))"
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "device": asked_smi("name") or "device unknown (no nvidia-smi)",
+        "device": asked_smi("name") or asked_rueda(tools, shell) or "unknown device",
         "driver": asked_smi("driver_version") or "unknown",
         "clocks": asked_smi("clocks.max.sm,clocks.max.mem,power.limit"),
         "host_cores": len(os.sched_getaffinity(0)),
         "rehearsal": tools.rehearsal,
         "versions": {
-            "rueda": output_of(shell, rueda, "--version").removeprefix("rueda ") if rueda else "not there",
+            **rueda_versions(tools, shell),
             "Python": platform.python_version(),
             **({"PyTorch": output_of(shell, python, "-c", torch)} if python else {}),
         },
@@ -126,23 +156,57 @@ def describe(tools, shell):
 
 def write(base, about, results):
     """Both reports, `base`.json and `base`.md."""
-    rates = bench_part.rates_of(results)
+    rates = bench_part.rates_of(results, about["device"])
     report = json.dumps({"about": about, "rates": rates, "results": results}, indent=1) + "\n"
     for ending, text in ((".json", report), (".md", as_markdown(about, results, rates))):
         Path(f"{base}.part").write_text(text, encoding="utf-8")
         Path(f"{base}.part").replace(f"{base}{ending}")
 
 
+def tuned_on(folder):
+    """The kinds of GPU on which engines were timed that lie in the folder."""
+    found = []
+    for file in sorted(folder.glob("*.json")):
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            tuning = json.loads(file.read_text(encoding="utf-8"))
+            found.append(f"{tuning['device']} with cuDNN {tuning['cudnn']}")
+    return ", ".join(found)
+
+
+def choose_tuning(tools, version, archive):
+    """The file for this kind of GPU and cuDNN: calls may meet different ones. Says what of `archive` serves here."""
+    folder = tools.carried / "tuning"
+    folder.mkdir(parents=True, exist_ok=True)
+    tools.tuning_file = folder / f"{slug(tools.device)}-cuDNN-{version}.json"
+    others = tuned_on(folder)
+    if tools.tuning_file.exists():
+        return f"{archive}, with engines timed on this kind of GPU"
+    if others:
+        return f"{archive}, with engines timed on {others}: not used on this {tools.device}, on which they are timed again"
+    return f"{archive}, no engines timed on this kind of GPU"
+
+
+def read_report(file):
+    """Of an earlier call: the kind of GPU, and the steps that passed."""
+    report = json.loads(Path(file).read_text(encoding="utf-8"))
+    return report["about"]["device"], [one for one in report["results"] if one["status"] == PASSED]
+
+
 # All of a call. The report is rewritten after each step.
-def check(arguments, tools, kept, folder):
+def check(arguments, tools, before, folder):
     call, begin = arguments.call, monotonic()
     tools.logs.mkdir(exist_ok=True)
     base = tools.out / "-".join(filter(None, ("gpu-check", call)))
+    loopback = prepare_network(tools)
     about = describe(tools, Shell(begin + 30, folder, tools.logs / "about.txt"))
-    tools.tuning_file = tools.carried / "tuning" / f"{slug(about['device'])}.json"
-    known = tools.tuning_file.exists()
-    about["carried"] = (arguments.carried or "nothing") + ", no engines timed on this kind of GPU" * (not known)
-    tools.tuning_file.parent.mkdir(parents=True, exist_ok=True)
+    about["loopback"] = loopback
+    tools.device = about["device"]
+    about["carried"] = choose_tuning(tools, about["versions"].get("cuDNN", "unknown"), arguments.carried or "nothing")
+    print(f"GPU: {tools.device}; taken along: {about['carried']}", file=sys.stderr)
+    device, kept = before
+    if kept and device != tools.device:
+        about["resumed"] = f"{arguments.resume} is of {device}, and this is {tools.device}: all steps run again."
+        kept = []
     done = {(one["part"], one["name"]) for one in kept}
     parts = arguments.only.split(",")
     items = [one for one in steps(call, tools.rehearsal) if one.part in parts and (one.part, one.name) not in done]
@@ -152,8 +216,8 @@ def check(arguments, tools, kept, folder):
         write(base, about, tools.results)
 
     after_each([])
-    run_items(items, begin + 60 * (arguments.minutes - PACK_MINUTES * (call == "A")), tools, folder, after_each)
-    if call == "A":
+    run_items(items, begin + 60 * (arguments.minutes - PACK_MINUTES * (call in TUNING_CALLS)), tools, folder, after_each)
+    if call in TUNING_CALLS:
         about["packed"] = carry.pack(tools.carried, tools.out / "gpu-check-carry.tar.xz")
         write(base, about, tools.results)
     print(Path(f"{base}.md").read_text(encoding="utf-8"))
@@ -166,8 +230,7 @@ def main():
     tools = find_tools(arguments.programs, arguments.rehearsal, out)
     option = f"--resume {arguments.resume}"
     try:
-        before = json.loads(Path(arguments.resume).read_text(encoding="utf-8"))["results"] if arguments.resume else []
-        kept = [one for one in before if one["status"] == PASSED]
+        before = read_report(arguments.resume) if arguments.resume else ("", [])
         option = f"--with {arguments.carried}"
         if arguments.carried:
             carry.unpack(arguments.carried, tools.carried)
@@ -175,7 +238,7 @@ def main():
         print(f"gpu-check: {option} can not be used: {error}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="rueda-gpu-check-") as folder:
-        check(arguments, tools, kept, folder)
+        check(arguments, tools, before, folder)
     print(summary_line(tools.results))
     return 1 if any(one["status"] == FAILED for one in tools.results) else 0
 

@@ -7,8 +7,10 @@ def heading(about):
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     return [
         f"## {about['device']}, {about['date']}",
-        f"{versions or 'versions unknown'}; {about['host_cores']} CPU cores; driver {about['driver']}.",
+        f"{versions or 'versions unknown'}; {about['host_cores']} CPU cores; driver {about['driver']}; "
+        f"lo {about['loopback']}.",
         f"Taken along: {about['carried']}." + (f" Packed for later calls: {about['packed']}." if "packed" in about else ""),
+        *([about["resumed"]] if "resumed" in about else []),
     ]
 
 

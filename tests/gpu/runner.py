@@ -24,11 +24,12 @@ KEPT = 20_000  # characters of each end of what a command says
 
 
 class Failure(Exception):
-    """Why a step failed, in one line; what it found before that may go with it."""
+    """Why a step failed, in one line; what it found before that may go with it. `stops`: the steps that need this
+    one have nothing to build on."""
 
-    def __init__(self, why, data=None):
+    def __init__(self, why, data=None, stops=True):
         super().__init__(why)
-        self.data = data
+        self.data, self.stops = data, stops
 
 
 class NotRun(Exception):
@@ -150,7 +151,7 @@ def run_item(item, end, tools, folder, failed):
     except NotRun as reason:
         result["why"] = str(reason)
     except Failure as failure:
-        result.update(status=FAILED, why=str(failure))
+        result.update(status=FAILED, why=str(failure), stops=failure.stops)
         if failure.data is not None:
             result["data"] = failure.data
     except Exception as error:  # an error in this script must not stop the other steps
@@ -167,7 +168,7 @@ def run_items(items, end, tools, folder, after_each):
     with ThreadPoolExecutor(len(items) or 1) as pool:
         for _, group in itertools.groupby(items, key=lambda item: item.group or item.name):
             group = list(group)
-            failed = {one["name"] for one in results if one["status"] == FAILED}
+            failed = {one["name"] for one in results if one["status"] == FAILED and one.get("stops", True)}
             run = pool.map if len(group) > 1 else map  # the second is ended by Ctrl-C
             for result in run(lambda item: run_item(item, end, tools, folder, failed), group):
                 results.append(result)

@@ -1,10 +1,13 @@
 """The programs that gpu-check runs, from a build tree or an unpacked bundle, and from the machine; and how rueda
 trains on the GPU."""
 
+import fcntl
 import importlib.util
 import json
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -26,12 +29,14 @@ PROGRAMS = {
     "mpi": ("bin/mpi", "build/tests/mpi"),
 }
 LIBRARIES = ("cudnn", "cublas")
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1  # of Linux
 
 
 @dataclass
 class Tools:
     programs: dict = field(default_factory=dict)
     mpirun: str | None = None
+    no_mpirun: str = "no mpirun"  # why there is none
     sanitizer: str | None = None
     torch_python: str | None = None
     ncu: str | None = None
@@ -41,7 +46,8 @@ class Tools:
     out: Path = Path()
     logs: Path = Path()
     carried: Path = Path()  # what was tuned and compiled and serves later calls
-    tuning_file: Path = Path()  # there, of this kind of GPU: rueda refuses that of another
+    device: str = ""  # the kind of GPU
+    tuning_file: Path = Path()  # there, of this kind of GPU and cuDNN: rueda refuses that of others
     results: list = field(default_factory=list)  # so far
 
     def launch(self, ranks, program, *words):
@@ -96,6 +102,28 @@ def library_path(program):
     return ":".join([*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *extra])
 
 
+def set_loopback_up():
+    """Does what `ip link set lo up` does, where containers without a network have left `lo` down, and says what it
+    found. OSError where that is not allowed."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = struct.Struct("16sH14x")  # ifreq: a name, flags
+        name, flags = request.unpack(fcntl.ioctl(any_socket, SIOCGIFFLAGS, request.pack(b"lo", 0)))
+        if flags & IFF_UP:
+            return "up"
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, request.pack(name, flags | IFF_UP))
+    return "was down, is set up"
+
+
+def prepare_network(tools):
+    """What can be said of `lo`, without which Open MPI's mpirun starts nothing; one rank needs no launcher."""
+    try:
+        return set_loopback_up()
+    except OSError as error:
+        tools.mpirun = None
+        tools.no_mpirun = f"mpirun needs the network interface lo, which is down and can not be set up: {error.strerror}"
+        return f"down: {error.strerror}"
+
+
 def find_tools(given, rehearsal, out):
     """`given`: a folder with rueda's programs, or nothing."""
     programs = {name: find_program(name, given) for name in PROGRAMS}
@@ -118,7 +146,7 @@ def require(tools, ranks, program="rueda"):
     if tools.programs[program] is None:
         raise NotRun(f"no program {program}")
     if ranks > 1 and tools.mpirun is None:
-        raise NotRun("no mpirun")
+        raise NotRun(tools.no_mpirun)
 
 
 def train(shell, tools, ranks, label, options, prefix=(), **environment):

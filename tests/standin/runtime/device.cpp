@@ -52,7 +52,8 @@ bool exists(int device) { return device >= 0 && device < device_count(); }
 
 cudaDeviceProp describe(int device) {
   cudaDeviceProp properties{};
-  std::memcpy(properties.name, kName, sizeof kName);
+  const char* name = std::getenv("RUEDA_STANDIN_NAME");
+  std::strncpy(properties.name, name == nullptr ? kName : name, sizeof properties.name - 1);
   std::memcpy(properties.uuid.bytes, "rueda stand-in", 14);
   properties.uuid.bytes[15] = char(physical(device));
   properties.totalGlobalMem = device_bytes();
