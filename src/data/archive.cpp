@@ -25,9 +25,8 @@ using Handle =
   file.refuse(offset < 0 ? reason : fmt::format("{} (at byte {} of the file)", reason, offset));
 }
 
-void check_unfolded(const InputFile& file, std::int64_t bytes) {
-  file.require(bytes <= std::int64_t(kMaxUnfoldedBytes),
-               fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
+void check_unfolded(const InputFile& file, std::int64_t bytes, std::size_t most) {
+  file.require(bytes <= std::int64_t(most), fmt::format("it unfolds to over {} bytes", most));
 }
 
 Handle open(const InputFile& file) {
@@ -83,7 +82,7 @@ std::vector<std::uint8_t> read_member(const InputFile& file, const Handle& handl
 /// which libarchive skips: else a flipped bit that still unfolds would be
 /// trained on. A file that is not gzip passes. Throws InputError naming file
 /// and reason. Costs about a second for the official archive.
-void require_sound_gzip(const InputFile& file) {
+void require_sound_gzip(const InputFile& file, std::size_t most) {
   const GzipFile in(gzopen(file.path.c_str(), "rb"));
   file.require(in != nullptr, "it cannot be opened");
   std::vector<char> block(1 << 18);
@@ -92,7 +91,7 @@ void require_sound_gzip(const InputFile& file) {
   int got = 0;
   while ((got = gzread(in.get(), block.data(), unsigned(block.size()))) > 0) {
     total += got;
-    check_unfolded(file, total);
+    check_unfolded(file, total, most);
   }
   int code = Z_OK;
   const std::string reason = gzerror(in.get(), &code);
@@ -102,17 +101,18 @@ void require_sound_gzip(const InputFile& file) {
 }  // namespace
 
 std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
-                                        const std::function<bool(std::string_view)>& wanted) {
+                                        const std::function<bool(std::string_view)>& wanted,
+                                        std::size_t most_unfolded) {
   const InputFile file{archive, fmt::format("cannot read the archive {}", archive.string()),
                        "download it again or give the unpacked directory"};
-  require_regular_file(file, kMaxUnfoldedBytes);
+  require_regular_file(file, most_unfolded);
   const Handle handle = open(file);
   std::vector<ArchiveMember> members;
   std::size_t total = 0;
   for (std::size_t count = 0; archive_entry* entry = next_member(file, handle); ++count) {
     file.require(count < kMaxMembers, fmt::format("it has over {} members", kMaxMembers));
     // What stands between members counts as well: each may have up to 32 MB of extended headers.
-    check_unfolded(file, archive_filter_bytes(handle.get(), 0));
+    check_unfolded(file, archive_filter_bytes(handle.get(), 0), most_unfolded);
     const std::size_t size = member_size(file, entry, total);
     total += size;
     const char* const path = archive_entry_pathname(entry);
@@ -121,7 +121,7 @@ std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
       file.refuse(fmt::format("member '{}' is not a regular file", path));
     members.push_back({path, read_member(file, handle, size)});
   }
-  require_sound_gzip(file);
+  require_sound_gzip(file, most_unfolded);
   return members;
 }
 

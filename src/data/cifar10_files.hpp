@@ -33,8 +33,10 @@ struct ArchiveMember {
 /// archive order, into memory; never writes, so a path may say what it likes.
 /// Throws InputError naming the archive if it is not one, is truncated or
 /// damaged, exceeds the bounds, or if a wanted member is not a regular file.
+/// `most_unfolded` is in bytes.
 std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
-                                        const std::function<bool(std::string_view)>& wanted);
+                                        const std::function<bool(std::string_view)>& wanted,
+                                        std::size_t most_unfolded = kMaxUnfoldedBytes);
 
 /// One file of a set: still on disk, or already in memory if it came out of an archive.
 struct SetFile {

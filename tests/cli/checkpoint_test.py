@@ -240,13 +240,8 @@ class CheckpointTest(ProgramCase):
         refuse("mine", "--data", "synthetic", "--data-limit", "64", says=["the data set is not"])
         refuse("mine", "--init-weights", "w.safetensors", says=["--init-weights"])
         refuse("mine", "--global-batch", "32", says=["--global-batch is 32", "has 16"])
-        refuse("data", says=["there is no checkpoint"])
-        refuse("auto", says=["--run-dir"])
         earlier = "mine/checkpoints/epoch-0000-step-00002"
         refuse(earlier, says=["later checkpoint", "--overwrite"])
-        refuse("mine", "--run-dir", "data", "--overwrite", "--keep", "0", says=["--keep"])
-        result = self.alone(*NET, "--checkpoint-every", "5")
-        self.refused(result, "--checkpoint-every", "50steps")
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
         self.refused(self.alone(*NET, "--run-dir", "mine"), "holds an earlier run", "--resume")
         # An earlier one may begin a run of its own.

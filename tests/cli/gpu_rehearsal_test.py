@@ -3,7 +3,7 @@
 on different kinds of GPU, and where there is no network. Programs of tests are left out; they have suites of their own.
 What NVIDIA's tools say is made up.
 
-usage: gpu_rehearsal_test.py RUEDA_STANDIN [Rehearsal.all_calls_without_a_network]
+usage: gpu_rehearsal_test.py RUEDA_STANDIN [CASE...]
 """
 
 import json
@@ -105,8 +105,8 @@ class Rehearsal(unittest.TestCase):
     def test_three_calls(self):
         self.check_calls()
 
-    def all_calls_without_a_network(self):
-        """Not by default: it takes as long as the test above."""
+    @long
+    def test_all_calls_without_a_network(self):
         self.check_calls(self.in_namespaces(*ALONE))
 
     def test_a_network_that_is_down_is_set_up(self):

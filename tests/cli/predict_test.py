@@ -265,28 +265,12 @@ class Predict(ProgramCase):
         self.refuses("empty", shown=("empty",))
         self.refuses("--bench", "nothere.json", *GIVEN, shown=("nothere.json",))
         self.refuses("--bench", "runs/p1-b64/run.json", *GIVEN, shown=("is no record of rueda bench",))
-        self.refuses(*GIVEN, "--json", "no/such/folder.json", shown=("--json",))
-        self.refuses(*GIVEN, "--extra-p", "points.jsonl", shown=("--extra-p need runs",))
         self.refuses("runs", "--model", "resnet18", "--extra-p", "points.jsonl", shown=("no run is of this network",))
 
     def test_runs_without_figures_are_refused(self):
         self.refuses(self.broken("unfinished", lambda text: change_json(text, lambda record: record["epochs"].clear())), shown=("no finished epoch",))
         self.refuses("runs/p1-b64", shown=("cost of a message is unknown", "--bench"))
         self.refuses("runs", "--fit-ranks", "3", shown=("--fit-ranks",))
-
-    def test_options_that_are_refused(self):
-        self.refuses(shown=("rueda predict runs/", "--model, --compute, --batch-per-rank, --alpha and --bandwidth"))
-        self.refuses("--model", "resnet20", shown=("compute time", "--compute"))
-        self.refuses("--model", "resnet21", *GIVEN[2:], shown=("resnet21", "resnet20"))
-        for words, *shown in (
-            ("--ranks 0", "--ranks"), ("--ranks 2000", "1050 images"), ("--global-batch 5", "exclude each other"),
-            ("--what-if bandwith=2x", "bandwith", "inside-bandwidth"), ("--inside-alpha 5us", "--ranks-per-node"),
-            ("--ranks-per-node 4", "within a node", "unknown"), ("--alpha 5", "--alpha", "unit"),
-            ("--fixed 200ms", "--fixed"), ("--message-noise 120%", "--message-noise"),
-            ("--cross-validate", "--cross-validate"), ("--algorithm tree", "--algorithm", "doubling"),
-            ("--price -1", "--price"), ("--measured 4:500ms", "--measured", "1:TIME"),
-        ):  # fmt: skip
-            self.refuses(*GIVEN, *words.split(), shown=shown)
 
 
 if __name__ == "__main__":

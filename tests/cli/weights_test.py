@@ -227,7 +227,6 @@ class EvaluateTest(ProgramCase):
             (2, "run", ("--data", "gone"), "gone"),
             (2, "run", ("--json", "gone/e.json"), "--json gone/e.json"),
             (2, "run", ("--plot", "m.bmp"), "--plot m.bmp", ".svg"),
-            (2, "run", ("--epochs", "3"), "--epochs"),
         ):
             self.refused(self.evaluate(ranks, weights, *words), *parts)
         lines = [("evaluate", "--init-weights", "run", *more) for more in ((), ("--precision", "tf32"), ("--shard",))]

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "common.hpp"
+#include "rueda/record/run_json.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda::test {
@@ -108,6 +111,15 @@ inline RunRecord sample_run(int ranks = 2, int ranks_per_host = 2) {
   run.outcome = "completed";
   run.total_seconds = 4.5;
   return run;
+}
+
+/// The text of steps.csv.
+inline std::string steps_csv(const RunRecord& run) {
+  const ScratchDirectory folder;
+  const auto path = folder.path() / "steps.csv";
+  append_steps_csv(path, {}, true);
+  for (const EpochRecord& epoch : run.epochs) append_steps_csv(path, epoch, false);
+  return content(path);
 }
 
 }  // namespace rueda::test

@@ -270,6 +270,8 @@ TEST_CASE("a faulty recipe is refused with file, line and remedy", "[command_lin
       {"lr =\n", "line 1", "option = value"},
       {";lr = 0.1\n", "line 1", "option = value"},
       {"-- = 1\n", "line 1", "'--' is not an option"},
+      {"\"--\" = 1\n", "line 1", "'--' is not an option"},
+      {"batch-per-rank = \"18446744073709551615\"\n", "line 1", "batch-per-rank"},
       {"\"\" = 1\n", "line 1", "is not an option"},
       {"\"a\\u001bb\" = 1\n", "line 1", "\\x1b"},
       {"lr = [0.1]\n", "line 1", "a list"},

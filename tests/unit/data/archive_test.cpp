@@ -76,8 +76,8 @@ struct Scratch {
   std::filesystem::path file = directory.path() / "set.tar.gz";
 
   std::vector<ArchiveMember> read() const { return read_archive(file, every_member); }
-  std::string refused() const {
-    return refusal([&] { read(); });
+  std::string refused(std::size_t most_unfolded = kMaxUnfoldedBytes) const {
+    return refusal([&] { read_archive(file, every_member, most_unfolded); });
   }
 };
 
@@ -216,20 +216,39 @@ TEST_CASE("a file that is no archive is refused", "[archive]") {
   }
 }
 
+/// Headers alone, of which each may have a comment.
+void write_endless_headers(const Scratch& scratch, std::size_t block_members, std::size_t blocks) {
+  Bytes block;
+  for (std::size_t i = 0; i < block_members; ++i) append_commented_member(block);
+  write_bomb(scratch, {}, block, blocks);
+}
+
+/// An archive, and zeros after its end.
+void write_bomb_after_the_end(const Scratch& scratch, std::size_t block_bytes, std::size_t blocks) {
+  Bytes whole;
+  append_header(whole, '0', 0);
+  whole.resize(whole.size() + 1024);
+  write_bomb(scratch, whole, Bytes(block_bytes), blocks);
+}
+
 TEST_CASE("an archive of extended headers without end is refused", "[archive][hostile]") {
   const Scratch scratch;
-  Bytes block;
-  for (int i = 0; i < 32; ++i) append_commented_member(block);
-  write_bomb(scratch, {}, block, 80);
-  CHECK_THAT(scratch.refused(), Contains("unfolds to over 2200000000 bytes"));
+  write_endless_headers(scratch, 2, 8);
+  CHECK_THAT(scratch.refused(8'000'000), Contains("unfolds to over 8000000 bytes"));
 }
 
 TEST_CASE("a bomb after the last member is refused", "[archive][hostile]") {
   const Scratch scratch;
-  Bytes whole;
-  append_header(whole, '0', 0);
-  whole.resize(whole.size() + 1024);
-  write_bomb(scratch, whole, Bytes(32'000'000), 80);
+  write_bomb_after_the_end(scratch, 2'000'000, 8);
+  CHECK_THAT(scratch.refused(8'000'000), Contains("unfolds to over 8000000 bytes"));
+}
+
+TEST_CASE("bombs are refused at the limit that holds where none is given",
+          "[archive][hostile][long]") {
+  const Scratch scratch;
+  write_endless_headers(scratch, 32, 80);
+  CHECK_THAT(scratch.refused(), Contains("unfolds to over 2200000000 bytes"));
+  write_bomb_after_the_end(scratch, 32'000'000, 80);
   CHECK_THAT(scratch.refused(), Contains("unfolds to over 2200000000 bytes"));
 }
 

@@ -1,0 +1,143 @@
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "cli/cli.hpp"
+#include "tests/support/common.hpp"
+
+// Words that a command refuses by itself, before any file, rank or device is looked at: exit
+// code 2. tests/cli starts the program for one of each kind.
+
+namespace rueda {
+namespace {
+
+using Line = std::vector<std::string>;
+
+struct Refused {
+  std::string words;
+  std::string part, other = {};  ///< of the message
+};
+
+/// What the command says, by its options or, where it needs neither MPI nor a device, when it runs.
+std::string refusal(const Line& words) {
+  return test::refusal([&] {
+    const Request request = parse_command_line(words);
+    std::ostringstream out;
+    if (const auto* predict = std::get_if<PredictOptions>(&request)) run_command(*predict, out);
+    if (const auto* summary = std::get_if<SummaryOptions>(&request)) run_command(*summary, out);
+  });
+}
+
+/// Each line is refused after the words `begin`.
+void check_all(const std::string& begin, const std::vector<Refused>& cases) {
+  for (const Refused& one : cases) {
+    Line words;
+    std::istringstream text(begin + " " + one.words);
+    for (std::string word; text >> word;) words.push_back(word);
+    INFO("rueda " << text.str());
+    const std::string message = refusal(words);
+    CHECK_THAT(message, Catch::Contains(one.part) && Catch::Contains(one.other));
+    CHECK(message.find('\n') == message.npos);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("refused: the program and train", "[command_line][refusals]") {
+  const test::ScratchDirectory folder;
+  check_all("", {{"", "a command is missing", "train, summary, synth"},
+                 {"tarin", "'tarin'", "train, summary, synth"}});
+  check_all("train", {{"--model resnet19", "resnet19", "resnet20"},
+                      {"--config /dev/zero", "/dev/zero"},
+                      {"--checkpoint-every 5", "--checkpoint-every", "50steps"},
+                      {"--resume " + folder.path().string(), "there is no checkpoint"},
+                      {"--bucket-mb -1", "--bucket-mb"},
+                      {"--bucket-mb often", "--bucket-mb"},
+                      {"--overlap maybe", "--overlap"}});
+}
+
+TEST_CASE("refused: evaluate, summary and doctor", "[command_line][refusals]") {
+  check_all("evaluate --init-weights run", {{"--epochs 3", "--epochs"}});
+  check_all("summary --model resnet50v2 --image-size 128 --batch-per-rank 1024 --roofline",
+            {{"H300", "--roofline 'H300'", "H200, H100, A100"},
+             {"H2000", "--roofline 'H2000'", "790e12,4.3e12"},
+             {"H200 --backend cpu", "--roofline"}});
+  check_all(
+      "doctor",
+      {{"--timeout 0", "--timeout"}, {"--fault x:0", "--fault"}, {"--backend tpu", "--backend"}});
+}
+
+TEST_CASE("refused: bench", "[command_line][refusals]") {
+  check_all("bench", {{"", "a command of bench is missing"},
+                      {"nonsense",
+                       "'nonsense' is not a command of bench: give one of all-reduce, "
+                       "tune, explain, layers"}});
+  check_all("bench all-reduce", {{"--sizes 4,many", "'many'"},
+                                 {"--algorithms rong", "'rong'"},
+                                 {"--repetitions -1", "--repetitions"},
+                                 {"--seconds 0", "--seconds"},
+                                 {"--segment-kb 2000000", "--segment-kb"},
+                                 {"--threads -1", "--threads"},
+                                 {"4", "unexpected argument 4"}});
+  check_all("bench tune", {{"", "--out"},
+                           {"--out t.json --algorithms mpi", "'mpi'"},
+                           {"--out t.json --algorithms auto", "'auto'"},
+                           {"--out t.json --segments-kb 1k", "'1k'"},
+                           {"--out t.json --most 4,8", "--most"},
+                           {"--outt", "see rueda bench tune --help"}});
+  check_all("bench explain", {{"--ranks 0", "--ranks"},
+                              {"--ranks 17", "--ranks"},
+                              {"--ranks x", "--ranks"},
+                              {"--length -1", "--length"},
+                              {"--length 99999999999999", "--length"},
+                              {"--algorithm mpi", "--algorithm"}});
+  check_all("bench layers", {{"--model resnet21x", "'resnet21x'"},
+                             {"--batch-per-rank 0", "--batch-per-rank"},
+                             {"--backend cuda", "--backend"},
+                             {"--repetitions 0", "--repetitions"}});
+}
+
+TEST_CASE("refused: predict", "[command_line][refusals]") {
+  const std::string costs =
+      " --compute 100ms --batch-per-rank 100 --images 1050 --alpha 1ms --bandwidth 1GB/s "
+      "--overlap off --bucket-mb 0";
+  check_all("predict", {{"", "rueda predict runs/",
+                         "--model, --compute, --batch-per-rank, --alpha and --bandwidth"},
+                        {"--model resnet20", "compute time", "--compute"},
+                        {"--model resnet21" + costs, "resnet21", "resnet20"}});
+  check_all("predict --model resnet20" + costs,
+            {{"--ranks 0", "--ranks"},
+             {"--ranks 2000", "1050 images"},
+             {"--global-batch 5", "exclude each other"},
+             {"--what-if bandwith=2x", "bandwith", "inside-bandwidth"},
+             {"--inside-alpha 5us", "--ranks-per-node"},
+             {"--ranks-per-node 4", "within a node", "unknown"},
+             {"--alpha 5", "--alpha", "unit"},
+             {"--fixed 200ms", "--fixed"},
+             {"--message-noise 120%", "--message-noise"},
+             {"--cross-validate", "--cross-validate"},
+             {"--algorithm tree", "--algorithm", "doubling"},
+             {"--price -1", "--price"},
+             {"--measured 4:500ms", "--measured", "1:TIME"},
+             {"--json no/such/folder.json", "--json"},
+             {"--extra-p points.jsonl", "--extra-p need runs"}});
+}
+
+TEST_CASE("refused: report", "[command_line][refusals]") {
+  check_all("report", {{"", "run directory"}});
+  check_all("report runs", {{"--efficiency 0", "--efficiency"},
+                            {"--efficiency -5", "--efficiency"},
+                            {"--efficiency 101", "--efficiency"},
+                            {"--efficiency much", "--efficiency"},
+                            {"--purpose fame", "--purpose"},
+                            {"--slides", "--out"},
+                            {"--plots on", "--out"},
+                            {"--layout nyu", "--out"},
+                            {"--slides --plots off --out none", "--slides", "--plots off"},
+                            {"--layout thesis --out none", "thesis"}});
+}
+
+}  // namespace rueda
