@@ -70,8 +70,10 @@ class CudaBackend final : public CudaWork {
       context_.plans->keep_in(options.plan_cache, CudaBackend::device());
     reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
     context_.request_scratch(kCublasWorkspace);
-    announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
-    std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
+    counts_ = make_device_memory(kCounters);
+    check(cudaMemsetAsync(counts_.get(), 0, kCounters, stream()), "cudaMemsetAsync");
+    announcements_ = make_pinned_memory(kCounters);
+    std::memset(announcements_.get(), 0, kCounters);
   }
   /// Its memory may still be in use.
   ~CudaBackend() override { static_cast<void>(cudaStreamSynchronize(stream())); }
@@ -119,13 +121,13 @@ class CudaBackend final : public CudaWork {
   }
   std::optional<Roof> roof() override { return roof_of(device(), context_.precision); }
 
-  /// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
+  /// A kernel on one thread: it writes to host memory, so that is seen while the rest still runs.
   void announce(std::size_t bucket) override {
     context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
-    count_up(counters(), bucket, stream());
+    count_up(static_cast<std::uint64_t*>(counts_.get()), announcements(), bucket, stream());
   }
   std::uint64_t announced(std::size_t bucket) const override {
-    return std::atomic_ref(counters()[bucket]).load(std::memory_order_acquire);
+    return std::atomic_ref(announcements()[bucket]).load(std::memory_order_acquire);
   }
 
   ActivationView view(const Graph& graph, NodeId node) const override {
@@ -153,7 +155,7 @@ class CudaBackend final : public CudaWork {
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
   std::size_t buffer_bytes() const override {
     return largest_batch_ * (sizeof(kernels::RowLoss) + sizeof(std::uint32_t)) +
-           sizeof(std::uint64_t) + sizeof(SumScratch);
+           sizeof(std::uint64_t) + sizeof(SumScratch) + kCounters;
   }
 
   /// What cuDNN compiled stays: the next plan often asks for the same, and it takes seconds.
@@ -169,7 +171,7 @@ class CudaBackend final : public CudaWork {
     losses_ = {};
     indices_ = {};
     host_indices_ = {};
-    hash_ = {};
+    total_ = {};
   }
 
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override {
@@ -183,12 +185,14 @@ class CudaBackend final : public CudaWork {
     losses_ = make_device_memory(largest_batch_ * sizeof(kernels::RowLoss));
     indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
     host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));
-    hash_ = make_device_memory(sizeof(std::uint64_t));
+    total_ = make_device_memory(sizeof(std::uint64_t));
   }
   void pack_parameters() override { context_.packed.pack_all(graph_, stream()); }
 
  private:
-  std::uint64_t* counters() const { return static_cast<std::uint64_t*>(announcements_.get()); }
+  static constexpr std::size_t kCounters = kMostBuckets * sizeof(std::uint64_t);  ///< bytes
+
+  std::uint64_t* announcements() const { return static_cast<std::uint64_t*>(announcements_.get()); }
 
   bool tunes_;
   bool records_ = wants_graphs();
@@ -197,7 +201,8 @@ class CudaBackend final : public CudaWork {
   StreamMarks marks_;
   std::vector<Event> ticks_;
   std::size_t ticked_ = 0;      ///< of these, since they were taken
-  PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
+  DeviceMemory counts_;         ///< of announcements, by bucket
+  PinnedMemory announcements_;  ///< the same, which the device writes and the host sees
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
 };

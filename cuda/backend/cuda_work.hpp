@@ -228,11 +228,10 @@ class CudaWork : public Backend {
   }
 
   std::uint64_t hash(std::span<const float> values) override {
-    auto* sum = static_cast<std::uint64_t*>(hash_.get());
-    element_hash(values.data(), values.size(), sum, stream());
-    std::uint64_t result = 0;
-    copy(&result, sum, sizeof result, cudaMemcpyDeviceToHost, stream());
-    return result;
+    return total_of(values, element_hash);
+  }
+  std::uint64_t nonfinite(std::span<const float> values) override {
+    return total_of(values, cuda::nonfinite);
   }
 
   void zero(std::span<float> values) override {
@@ -257,12 +256,21 @@ class CudaWork : public Backend {
  protected:
   cudaStream_t stream() const { return context_.stream.get(); }
 
+  /// What `launch` sums over all values, on the host.
+  std::uint64_t total_of(std::span<const float> values, decltype(element_hash) launch) {
+    auto* sum = static_cast<std::uint64_t*>(total_.get());
+    launch(values.data(), values.size(), sum, stream());
+    std::uint64_t result = 0;
+    copy(&result, sum, sizeof result, cudaMemcpyDeviceToHost, stream());
+    return result;
+  }
+
   Context context_;
   DeviceMemory losses_;   ///< RowLoss of each row
   DeviceMemory indices_;  ///< of the batch in hand
   PinnedMemory host_indices_;
   Event indices_copied_ = make_event();
-  DeviceMemory hash_;
+  DeviceMemory total_;  ///< one number, of total_of
 };
 
 }  // namespace rueda::cuda

@@ -76,7 +76,7 @@ struct AddBias {
 };
 
 // What has to look at the channel of each element: one thread an element,
-// because these touch weights, images and test data.
+// because these touch the first layer's weights and test data.
 
 /// The first channels of each row, or all of them and zeros.
 template <typename To, typename From>
@@ -99,7 +99,7 @@ void copy_channels(void* to, int to_channels, const void* from, int from_channel
                    cudaStream_t stream) {
   const CopyChannels<To, From> body{static_cast<To*>(to), static_cast<const From*>(from),
                                     std::size_t(to_channels), std::size_t(from_channels)};
-  for_each(rows * body.to_channels, body, stream);
+  for_few(rows * body.to_channels, body, stream);
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ void norm_finish_sums(const NormWork& w, cudaStream_t stream) {
     sums[0] = float(mean);
     sums[w.channels] = float(variance < 0.0 ? 0.0 : variance);  // a NaN stays one
   };
-  for_each(std::size_t(w.channels), finish, stream);
+  for_few(w.rows == 0 ? 0 : std::size_t(w.channels), finish, stream);
 }
 
 void norm_apply(const NormWork& w, cudaStream_t stream) {

@@ -74,17 +74,21 @@ __device__ void write_partial(const float (&sums)[kSums][width], int channel, in
 }
 
 /// Whether this is the last block of its columns to come here: all others have
-/// written their sums. The counter is 0 again then, for the next kernel.
+/// written their sums. The counter is 0 again then, for the next kernel. One
+/// thread's fence holds for what the barrier shows it of the others' writes,
+/// and for what the next barrier shows the others of its reads.
 __device__ inline bool is_last_of_columns(unsigned* arrived) {
   __shared__ bool last;
-  __threadfence();
   __syncthreads();
   if (thread_of_block() == 0) {
+    __threadfence();
     last = atomicAdd(arrived + blockIdx.x, 1U) + 1 == gridDim.y;
-    if (last) arrived[blockIdx.x] = 0;
+    if (last) {
+      arrived[blockIdx.x] = 0;
+      __threadfence();
+    }
   }
   __syncthreads();
-  __threadfence();
   return last;
 }
 
@@ -159,7 +163,7 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
         body.template run<width, count>(of, PackPlaces{at, step}, sums);
       }
     };
-    take(std::integral_constant<int, Body::kRows>());
+    if constexpr (Body::kRows > 1) take(std::integral_constant<int, Body::kRows>());
     take(std::integral_constant<int, 1>());
   }
   if constexpr (kSums > 0) {
@@ -169,9 +173,11 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   }
 }
 
+/// Nothing where there is no row or no channel.
 template <int width, typename Body>
 void for_each_in_columns(std::size_t rows, int channels, const Body& body, SumScratch* scratch,
                          cudaStream_t stream) {
+  if (rows == 0 || channels == 0) return;
   const ColumnTiles tiles = column_tiles(rows, channels, width);
   if (tiles.grid.x > kMostTiles || rows > UINT32_MAX / 2)
     throw_launch_error(cudaErrorInvalidValue, typeid(Body));

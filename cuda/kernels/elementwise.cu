@@ -3,11 +3,13 @@
 #include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/element_hash.hpp"
 
-// One float per thread, or four where memory traffic is all that counts. What
-// goes over a wire of bf16 has one: the wire is slower than any of this.
+// Packs of 16 bytes, several at once, where memory traffic is all that counts;
+// single floats in what is few.
 
 namespace rueda::cuda {
 namespace {
+
+using kernels::Bfloat16;
 
 struct SgdUpdate {
   static constexpr int kPacks = 2;
@@ -29,6 +31,60 @@ struct SgdUpdate {
   }
 };
 
+/// To bf16; `fed` with what rounding took the last time.
+template <bool fed>
+struct Narrow {
+  static constexpr int kPacks = 2;
+  Bfloat16* to;
+  const float* from;
+  float* lost;
+
+  template <int width, int packs>
+  __device__ void run(PackPlaces at) const {
+    const auto wide = load_packs<float, width, packs>(from, at);
+    Packs<float, width, packs> rest;
+    Packs<Bfloat16, width, packs> narrow;
+    if constexpr (fed) rest = load_packs<float, width, packs>(lost, at);
+    each_element<width, packs>([&](int k, int i) {
+      if constexpr (fed)
+        narrow.of[k].values[i] = kernels::narrow_with_feedback(wide.at(k, i), rest.of[k].values[i]);
+      else
+        narrow.set(k, i, wide.at(k, i));
+    });
+    narrow.store(to, at);
+    if constexpr (fed) rest.store(lost, at);
+  }
+};
+
+struct AddNarrow {
+  static constexpr int kPacks = 2;
+  float* into;
+  const Bfloat16* from;
+
+  template <int width, int packs>
+  __device__ void run(PackPlaces at) const {
+    auto sum = load_packs<float, width, packs>(into, at);
+    const auto narrow = load_packs<Bfloat16, width, packs>(from, at);
+    each_element<width, packs>(
+        [&](int k, int i) { sum.set(k, i, sum.at(k, i) + narrow.at(k, i)); });
+    sum.store(into, at);
+  }
+};
+
+struct Widen {
+  static constexpr int kPacks = 2;
+  float* to;
+  const Bfloat16* from;
+
+  template <int width, int packs>
+  __device__ void run(PackPlaces at) const {
+    const auto narrow = load_packs<Bfloat16, width, packs>(from, at);
+    Packs<float, width, packs> wide;
+    each_element<width, packs>([&](int k, int i) { wide.set(k, i, narrow.at(k, i)); });
+    wide.store(to, at);
+  }
+};
+
 using Sum = unsigned long long;  // the 64-bit type that atomicAdd takes
 static_assert(sizeof(Sum) == sizeof(std::uint64_t));
 
@@ -37,7 +93,8 @@ static_assert(sizeof(Sum) == sizeof(std::uint64_t));
 template <auto share>
 __global__ void sum_shares(const float* values, std::size_t count, Sum* sum) {
   Sum mine = 0;
-  for (std::size_t i = first_index(); i < count; i += index_stride()) mine += share(i, values[i]);
+  each_value(values, count, first_index(), index_stride(),
+             [&](std::size_t i, float value) { mine += share(i, value); });
   for (unsigned distance = 16; distance > 0; distance /= 2)
     mine += __shfl_down_sync(0xffffffffU, mine, distance);
   if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
@@ -50,11 +107,13 @@ void queue_sum(const float* values, std::size_t count, std::uint64_t* sum, cudaS
   launch(&sum_shares<share>, count, stream, values, count, reinterpret_cast<Sum*>(sum));
 }
 
-/// A row of blocks for each slice.
-__global__ void widen_slices(float* to, const kernels::Bfloat16* from, Slices slices) {
+/// A row of blocks for each slice. `before` elements lie before the first pack of the arrays.
+template <int width>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    widen_slices(Widen arrays, std::size_t before, Slices slices) {
   const auto [begin, count] = slices.at[blockIdx.y];
-  for (std::size_t i = first_index(); i < count; i += index_stride())
-    to[begin + i] = kernels::to_float(from[begin + i]);
+  const std::size_t own = (before - begin) % width;
+  run_packs<width>(count, own < count ? own : count, Widen{arrays.to + begin, arrays.from + begin});
 }
 
 }  // namespace
@@ -73,7 +132,7 @@ void weigh_statistics(float* to, const float* from, const float* values_per_imag
     const float bessel = kernels::bessel(samples * values_per_image[i]);
     to[i] = kernels::weighted_statistic(from[i], samples, bessel);
   };
-  for_each(count, weigh, stream);
+  for_few(count, weigh, stream);
 }
 
 void update_running(float* running, const float* weighted_sums, std::size_t count, float samples,
@@ -81,35 +140,42 @@ void update_running(float* running, const float* weighted_sums, std::size_t coun
   const auto update = [=] __device__(std::size_t i) {
     running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
   };
-  for_each(count, update, stream);
+  for_few(count, update, stream);
 }
 
-void to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
-             cudaStream_t stream) {
-  const auto narrow = [=] __device__(std::size_t i) {
-    to[i] = lost == nullptr ? kernels::from_float<kernels::Bfloat16>(from[i])
-                            : kernels::narrow_with_feedback(from[i], lost[i]);
+void to_bf16(Bfloat16* to, const float* from, float* lost, std::size_t count, cudaStream_t stream) {
+  const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(to, from, lost);
+  const auto narrow = [&](auto width, auto fed) {
+    for_each_pack<width>(count, before, Narrow<fed>{to, from, lost}, stream);
   };
-  for_each(count, narrow, stream);
+  with_width<Bfloat16>(before != kNoPacks, narrow, lost != nullptr);
 }
 
-void add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count, cudaStream_t stream) {
-  const auto add = [=] __device__(std::size_t i) {
-    into[i] = into[i] + kernels::to_float(from[i]);
-  };
-  for_each(count, add, stream);
+void add_bf16(float* into, const Bfloat16* from, std::size_t count, cudaStream_t stream) {
+  const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(into, from);
+  with_width<Bfloat16>(before != kNoPacks, [&](auto width) {
+    for_each_pack<width>(count, before, AddNarrow{into, from}, stream);
+  });
 }
 
-void to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count, cudaStream_t stream) {
-  const auto widen = [=] __device__(std::size_t i) { to[i] = kernels::to_float(from[i]); };
-  for_each(count, widen, stream);
+void to_fp32(float* to, const Bfloat16* from, std::size_t count, cudaStream_t stream) {
+  const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(to, from);
+  with_width<Bfloat16>(before != kNoPacks, [&](auto width) {
+    for_each_pack<width>(count, before, Widen{to, from}, stream);
+  });
 }
 
-void to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices, cudaStream_t stream) {
-  if (slices.size == 0) return;
-  constexpr auto kBlocks = unsigned(std::min<std::size_t>(64, kMaxBlocks));  // for a slice
-  launch_blocks(&widen_slices, dim3(kBlocks, slices.size), dim3(kBlockThreads), stream, to, from,
-                slices);
+/// So many blocks for each slice that one thread of the longest takes its packs once.
+void to_fp32(float* to, const Bfloat16* from, const Slices& slices, cudaStream_t stream) {
+  std::size_t longest = 0;
+  for (unsigned i = 0; i < slices.size; ++i) longest = std::max(longest, slices.at[i].count);
+  if (longest == 0) return;
+  const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(to, from);
+  with_width<Bfloat16>(before != kNoPacks, [&](auto width) {
+    const std::size_t blocks = pieces(longest, std::size_t{kBlockThreads} * width * Widen::kPacks);
+    launch_blocks(&widen_slices<width>, dim3(unsigned(std::min(blocks, kMaxBlocks)), slices.size),
+                  dim3(kBlockThreads), stream, Widen{to, from}, before, slices);
+  });
 }
 
 void element_hash(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream) {
@@ -119,6 +185,10 @@ void element_hash(const float* values, std::size_t count, std::uint64_t* sum, cu
 void message_check(const float* values, std::size_t count, std::uint64_t* sum,
                    cudaStream_t stream) {
   queue_sum<kernels::message_check>(values, count, sum, stream);
+}
+
+void nonfinite(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream) {
+  queue_sum<kernels::nonfinite>(values, count, sum, stream);
 }
 
 }  // namespace rueda::cuda

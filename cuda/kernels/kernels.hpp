@@ -13,10 +13,12 @@
 #include "rueda/kernels/softmax_loss.hpp"
 
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
-/// work on `stream` and returns at once; a length of 0 queues nothing. Throws
-/// RunError where a launch fails. Pointers are device memory, of any alignment that their
-/// type allows. Without fused multiply-add on either side the results equal the
-/// host's bit for bit, but for NaN payloads and where exp and log take part.
+/// work on `stream` and returns at once. A length of 0, be it of elements, rows,
+/// classes, channels, images or pixels, queues nothing; but single totals are
+/// written, of nothing too: element_hash and what is like it, sum_losses,
+/// write_step_sums. Throws RunError where a launch fails. Pointers are device memory, of any
+/// alignment that their type allows. Without fused multiply-add on either side the results equal
+/// the host's bit for bit, but for NaN payloads and where exp and log take part.
 
 namespace rueda::cuda {
 
@@ -81,6 +83,9 @@ void element_hash(const float* values, std::size_t count, std::uint64_t* sum, cu
 /// The same of kernels::message_check: the check sum of a message.
 void message_check(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream);
 
+/// The same of kernels::nonfinite: how many are NaN or infinite.
+void nonfinite(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream);
+
 /// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits.
 /// `gradients` has their shape and may be null, then `scale`, one number, may
 /// be too; `losses` has one entry a row.
@@ -97,8 +102,9 @@ void sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums, c
 void write_step_sums(float* to, const float* sums, const float* statistics, std::size_t count,
                      float samples, float* flags, SumScratch* scratch, cudaStream_t stream);
 
-/// counters[slot] += 1, seen by the host once all work before it is done.
-void count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream);
+/// counts[slot] += 1, and seen[slot] = counts[slot]: in memory of the host, which sees it once all
+/// work before is done. The device only writes there.
+void count_up(std::uint64_t* counts, std::uint64_t* seen, std::size_t slot, cudaStream_t stream);
 
 /// Images resident on the device, and the ones that become a batch.
 struct BatchSource {

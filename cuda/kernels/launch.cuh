@@ -63,6 +63,38 @@ void for_each(std::size_t count, const Body& body, cudaStream_t stream) {
   launch(&each_index<Body>, count, stream, count, body);
 }
 
+/// What is few by nature, as channels and the first layer's weights are: the
+/// launch takes longer than the memory, which tests/cuda/kernel_table.py thus
+/// does not ask about.
+template <typename Body>
+struct Few {
+  Body body;
+  __device__ void operator()(std::size_t i) const { body(i); }
+};
+
+/// for_each where `count` is few.
+template <typename Body>
+void for_few(std::size_t count, const Body& body, cudaStream_t stream) {
+  for_each(count, Few<Body>{body}, stream);
+}
+
+/// f(i, values[i]) for i = first, first + stride ... below count; some values are
+/// loaded before the first is used.
+template <typename F>
+__device__ inline void each_value(const float* values, std::size_t count, std::size_t first,
+                                  std::size_t stride, const F& f) {
+  constexpr unsigned kAtOnce = 4;
+  for (std::size_t i = first; i < count; i += kAtOnce * stride) {
+    float read[kAtOnce];
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k)
+      read[k] = i + k * stride < count ? values[i + k * stride] : 0.0F;
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k)
+      if (i + k * stride < count) f(i + k * stride, read[k]);
+  }
+}
+
 // Sixteen bytes at a time: the widest that a thread reads or writes at once.
 // What does not lie so, or does not divide so, is done one by one.
 
@@ -168,15 +200,16 @@ bool aligned_for_packs(const Pointers*... pointers) {
 
 inline constexpr std::size_t kNoPacks = SIZE_MAX;
 
-/// How many elements lie before the first that begins 16 bytes of each array;
-/// kNoPacks if that differs. Null is any array.
-template <typename T, typename... Pointers>
-std::size_t elements_before_packs(const Pointers*... pointers) {
+/// How many elements lie before the first that begins a pack of `width` in each
+/// array; kNoPacks if that differs. Null is any array.
+template <int width, typename... T>
+std::size_t elements_before_packs_of(const T*... pointers) {
   std::size_t before = kNoPacks;
   bool same = true;
-  const auto look = [&](const void* pointer) {
+  const auto look = [&]<typename One>(const One* pointer) {
     if (pointer == nullptr) return;
-    const std::size_t own = -reinterpret_cast<std::uintptr_t>(pointer) % 16 / sizeof(T);
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const std::size_t own = -address % sizeof(Pack<One, width>) / sizeof(One);
     same = same && (before == kNoPacks || before == own);
     before = own;
   };
@@ -184,11 +217,16 @@ std::size_t elements_before_packs(const Pointers*... pointers) {
   return same ? before : kNoPacks;
 }
 
+/// The same of arrays of T, in packs of 16 bytes.
+template <typename T, typename... Pointers>
+std::size_t elements_before_packs(const Pointers*... pointers) {
+  return elements_before_packs_of<kWide<T>>(static_cast<const T*>(pointers)...);
+}
+
 /// body.run<width, packs>(places): several packs at once from
 /// element `before` on, then what is left, one element each.
 template <int width, typename Body>
-__global__ void __launch_bounds__(kBlockThreads, 4)
-    each_pack(std::size_t count, std::size_t before, Body body) {
+__device__ void run_packs(std::size_t count, std::size_t before, const Body& body) {
   const std::size_t end = before + (count - before) / width * width;
   const std::size_t step = index_stride() * width;
   std::size_t i = before + first_index() * width;
@@ -202,6 +240,12 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   take(std::integral_constant<int, 1>());
   for (std::size_t k = first_index(); k < before + count - end; k += index_stride())
     body.template run<1, 1>({k < before ? k : k - before + end, 0});
+}
+
+template <int width, typename Body>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    each_pack(std::size_t count, std::size_t before, Body body) {
+  run_packs<width>(count, before, body);
 }
 
 template <int width, typename Body>

@@ -45,8 +45,15 @@ struct OnPlace {
   }
 };
 
+bool is_empty(const ImageShape& s) {
+  return s.images == 0 || s.height == 0 || s.width == 0 || s.channels == 0;
+}
+
+/// The body for each place of `s`, one of the work's shapes. Nothing where either is empty.
 template <typename T, typename Body>
-void for_each_place(const ImageShape& s, bool packed, const Body& body, cudaStream_t stream) {
+void for_each_place(const PoolWork& work, const ImageShape& s, bool packed, const Body& body,
+                    cudaStream_t stream) {
+  if (is_empty(work.in) || is_empty(work.out)) return;
   const int width = packed ? kWide<T> : 1;
   const auto packs = std::size_t(s.images) * std::size_t(s.height) * std::size_t(s.width) *
                      std::size_t(s.channels / width);
@@ -119,6 +126,18 @@ struct MaxPoolBackward {
   }
 };
 
+/// Zeros before the input's own channels.
+__host__ __device__ inline int channels_before(const PoolWork& w) {
+  return (w.out.channels - w.in.channels) / 2;
+}
+
+/// Whether packs are whole ones of the input's channels or of zeros.
+template <typename T>
+bool packs_shortcut(const PoolWork& w, const void* a, const void* b) {
+  return packs_channels<T>(w.in.channels, a, b) && packs_channels<T>(w.out.channels) &&
+         packs_channels<T>(channels_before(w));
+}
+
 template <typename T>
 struct PadShortcut {
   PoolWork w;
@@ -127,10 +146,11 @@ struct PadShortcut {
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const int c = p.c - (w.out.channels - w.in.channels) / 2;
-    const bool own = c >= 0 && c < w.in.channels;
-    y[offset(w.out, p.n, p.y, p.x, p.c)] =
-        own ? x[offset(w.in, p.n, p.y * w.stride, p.x * w.stride, c)] : T{};
+    const int c = p.c - channels_before(w);
+    Pack<T, width> pack{};
+    if (c >= 0 && c < w.in.channels)
+      pack = pack_at<width>(x + offset(w.in, p.n, p.y * w.stride, p.x * w.stride, c));
+    store_pack(y + offset(w.out, p.n, p.y, p.x, p.c), pack);
   }
 };
 
@@ -142,10 +162,11 @@ struct PadShortcutBackward {
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const bool taken = p.y % w.stride == 0 && p.x % w.stride == 0;
-    const int c = p.c + (w.out.channels - w.in.channels) / 2;
-    dx[offset(w.in, p.n, p.y, p.x, p.c)] =
-        taken ? dy[offset(w.out, p.n, p.y / w.stride, p.x / w.stride, c)] : T{};
+    const int c = p.c + channels_before(w);
+    Pack<T, width> pack{};
+    if (p.y % w.stride == 0 && p.x % w.stride == 0)
+      pack = pack_at<width>(dy + offset(w.out, p.n, p.y / w.stride, p.x / w.stride, c));
+    store_pack(dx + offset(w.in, p.n, p.y, p.x, p.c), pack);
   }
 };
 
@@ -182,9 +203,9 @@ struct AveragePoolBackward {
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const float* from = dy + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c);
+    const auto from = pack_at<width>(dy + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c));
     float v[width];
-    for (int i = 0; i < width; ++i) v[i] = from[i] / float(in.height * in.width);
+    for (int i = 0; i < width; ++i) v[i] = from.values[i] / float(in.height * in.width);
     store(dx + offset(in, p.n, p.y, p.x, p.c), v);
   }
 };
@@ -195,7 +216,8 @@ void max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winner
               cudaStream_t stream) {
   with_type(work.element, [&]<typename T>() {
     const MaxPool<T> body{work, static_cast<T*>(y), static_cast<const T*>(x), winners};
-    for_each_place<T>(work.out, packs_channels<T>(work.out.channels, y, x, winners), body, stream);
+    for_each_place<T>(work, work.out, packs_channels<T>(work.out.channels, y, x, winners), body,
+                      stream);
   });
 }
 
@@ -203,28 +225,29 @@ void max_pool_backward(const PoolWork& work, void* dx, const void* dy, const std
                        cudaStream_t stream) {
   with_type(work.element, [&]<typename T>() {
     const MaxPoolBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy), winners};
-    for_each_place<T>(work.in, packs_channels<T>(work.in.channels, dx, dy, winners), body, stream);
+    for_each_place<T>(work, work.in, packs_channels<T>(work.in.channels, dx, dy, winners), body,
+                      stream);
   });
 }
 
 void pad_shortcut(const PoolWork& work, void* y, const void* x, cudaStream_t stream) {
   with_type(work.element, [&]<typename T>() {
     const PadShortcut<T> body{work, static_cast<T*>(y), static_cast<const T*>(x)};
-    for_each_place<T>(work.out, false, body, stream);
+    for_each_place<T>(work, work.out, packs_shortcut<T>(work, y, x), body, stream);
   });
 }
 
 void pad_shortcut_backward(const PoolWork& work, void* dx, const void* dy, cudaStream_t stream) {
   with_type(work.element, [&]<typename T>() {
     const PadShortcutBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy)};
-    for_each_place<T>(work.in, false, body, stream);
+    for_each_place<T>(work, work.in, packs_shortcut<T>(work, dx, dy), body, stream);
   });
 }
 
 void global_average_pool(const PoolWork& work, float* y, const void* x, cudaStream_t stream) {
   with_type(work.element, [&]<typename T>() {
     const AveragePool<T> body{work.in, y, static_cast<const T*>(x)};
-    for_each_place<T>(work.out, packs_channels<T>(work.in.channels, x), body, stream);
+    for_each_place<T>(work, work.out, packs_channels<T>(work.in.channels, x), body, stream);
   });
 }
 
@@ -232,7 +255,9 @@ void global_average_pool_backward(const PoolWork& work, void* dx, const float* d
                                   cudaStream_t stream) {
   with_type(work.element, [&]<typename T>() {
     const AveragePoolBackward<T> body{work.in, static_cast<T*>(dx), dy};
-    for_each_place<T>(work.in, packs_channels<T>(work.in.channels, dx), body, stream);
+    const bool packed =
+        packs_channels<T>(work.in.channels, dx) && elements_before_packs_of<kWide<T>>(dy) == 0;
+    for_each_place<T>(work, work.in, packed, body, stream);
   });
 }
 

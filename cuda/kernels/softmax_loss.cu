@@ -33,8 +33,8 @@ __global__ void write_sums(float* to, const float* sums, const float* statistics
                            float samples, float* flags, SumScratch* scratch) {
   bool bad = !std::isfinite(sums[0]);
   const std::size_t first = std::size_t(blockIdx.y) * kBlockThreads + threadIdx.x;
-  for (std::size_t i = first; i < count; i += std::size_t(gridDim.y) * kBlockThreads)
-    bad |= !std::isfinite(statistics[i]);
+  each_value(statistics, count, first, std::size_t(gridDim.y) * kBlockThreads,
+             [&](std::size_t, float value) { bad |= !std::isfinite(value); });
   if (bad) atomicAdd(scratch->arrived + 1, 1U);
   if (!is_last_of_columns(scratch->arrived) || threadIdx.x != 0) return;
   const bool found = atomicAdd(scratch->arrived + 1, 0U) != 0;
@@ -47,11 +47,13 @@ __global__ void write_sums(float* to, const float* sums, const float* statistics
   to[4] = flags[1];
 }
 
-__global__ void add_one(std::uint64_t* counters, std::size_t slot) {
-  volatile std::uint64_t* counter = counters + slot;
+/// Only a write goes over the bus, for which no thread waits. The fence is for
+/// all that earlier kernels have written; the end of the kernel needs none.
+__global__ void add_one(std::uint64_t* counts, std::uint64_t* seen, std::size_t slot) {
+  const std::uint64_t count = counts[slot] + 1;
+  counts[slot] = count;
   __threadfence_system();
-  *counter = *counter + 1;
-  __threadfence_system();
+  *static_cast<volatile std::uint64_t*>(seen + slot) = count;
 }
 
 }  // namespace
@@ -68,8 +70,8 @@ void write_step_sums(float* to, const float* sums, const float* statistics, std:
                 samples, flags, scratch);
 }
 
-void count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {
-  launch_blocks(&add_one, dim3(1), dim3(1), stream, counters, slot);
+void count_up(std::uint64_t* counts, std::uint64_t* seen, std::size_t slot, cudaStream_t stream) {
+  launch_blocks(&add_one, dim3(1), dim3(1), stream, counts, seen, slot);
 }
 
 /// One thread a row: rows are many and classes few.
@@ -82,7 +84,7 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
         logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
         gradients == nullptr ? nullptr : gradients + first);
   };
-  for_each(rows, one_row, stream);
+  for_each(classes == 0 ? 0 : rows, one_row, stream);
 }
 
 }  // namespace rueda::cuda

@@ -1,7 +1,6 @@
 #include "rueda/backend/replica.hpp"
 
 #include <array>
-#include <cmath>
 
 #include "rueda/core/error.hpp"
 
@@ -20,7 +19,7 @@ Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPl
 }
 
 void Replica::allocate() {
-  values_ = backend_.allocate((layout_.lead() + layout_.parameters) * sizeof(float));
+  values_ = backend_.allocate(layout_.parameter_memory() * sizeof(float));
   allocate_gradients();
   batch_statistics_ = backend_.allocate(layout_.statistics * sizeof(float));
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
@@ -164,12 +163,6 @@ void Replica::write_tail(float samples) {
 void Replica::ask_to_stop() {
   asks_to_stop_ = true;
   backend_.upload({&scalars().flags.stop, 1}, std::array{1.0F});
-}
-
-bool Replica::parameters_are_finite() {
-  std::vector<float> host(layout_.parameters);
-  backend_.download(host, parameters());
-  return std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); });
 }
 
 LossSums Replica::infer(const BatchRequest& request, std::span<float> logits) {

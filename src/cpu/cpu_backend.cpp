@@ -231,15 +231,23 @@ class CpuBackend final : public HostBackend {
       running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
   }
   std::uint64_t hash(std::span<const float> values) override {
+    return total_of<kernels::element_hash>(values);
+  }
+  std::uint64_t nonfinite(std::span<const float> values) override {
+    return total_of<kernels::nonfinite>(values);
+  }
+
+ private:
+  /// The sum of share(i, values[i]) modulo 2^64.
+  template <auto share>
+  static std::uint64_t total_of(std::span<const float> values) {
     std::uint64_t sum = 0;
     const float* v = values.data();
     const std::size_t count = values.size();
 #pragma omp parallel for schedule(static) reduction(+ : sum) if (count > kWorthThreads)
-    for (std::size_t i = 0; i < count; ++i) sum += kernels::element_hash(i, v[i]);
+    for (std::size_t i = 0; i < count; ++i) sum += share(i, v[i]);
     return sum;
   }
-
- private:
   bool is_bf16() const { return context_.format.precision == Precision::bf16; }
   /// The image lies plain, whatever the layout of the network after it.
   InputFormat input_format() const { return {.bf16 = is_bf16(), .channels_last = false}; }

@@ -115,9 +115,10 @@ class TimedBackend : public HostBackend {
                         float) override {}
   void update_running(std::span<float>, std::span<const float>, float, float) override {}
   std::uint64_t hash(std::span<const float> values) override {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) sum += kernels::element_hash(i, values[i]);
-    return sum;
+    return total_of<kernels::element_hash>(values);
+  }
+  std::uint64_t nonfinite(std::span<const float> values) override {
+    return total_of<kernels::nonfinite>(values);
   }
 
  protected:
@@ -128,6 +129,12 @@ class TimedBackend : public HostBackend {
   virtual void wait_until(SteadyTime moment) { std::this_thread::sleep_until(moment); }
 
  private:
+  template <auto share>
+  static std::uint64_t total_of(std::span<const float> values) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += share(i, values[i]);
+    return sum;
+  }
   /// Waits until `share` of the work of `images` images is done, too. Every
   /// piece of work has a deadline, counted from the beginning of the
   /// micro-batch, so that what one wait took too long is not added to the next.

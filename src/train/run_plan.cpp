@@ -87,8 +87,9 @@ std::vector<std::size_t> EvaluationPlan::batch_sizes() const {
 MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
                            std::size_t message_floats, std::size_t image_bytes) {
   const std::size_t slots = micro_batches > 1 ? TreeOrder::slots_needed(micro_batches) : 0;
-  replica.optimizer = graph.parameter_count() * sizeof(float);
-  replica.accumulation = slots * GradientLayout(graph).slots_offset() * sizeof(float);
+  const GradientLayout layout(graph);
+  replica.optimizer = layout.parameter_memory() * sizeof(float);
+  replica.accumulation = slots * layout.slots_offset() * sizeof(float);
   replica.messages = message_floats * sizeof(float);
   replica.images = image_bytes;
   return replica;

@@ -24,7 +24,7 @@ class TrainLoop {
         replica_(parts.replica),
         sampler_(plan_.sampler),
         evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch()),
-        optimizer_(replica_.backend(), replica_.parameters().size(),
+        optimizer_(replica_.backend(), replica_.parameters(),
                    {0, float(config_.momentum), float(config_.weight_decay), config_.nesterov}),
         accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
         check_(parts.group, replica_, config_.check_replicas),

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -88,6 +89,7 @@ TEST_CASE("loops give the same for any length and number of threads", "[backend]
       kernels::sgd_update(expected_w[i], expected_v[i], gradients[i], step);
     }
     CHECK(backend.hash(w.span()) == expected_hash);
+    CHECK(backend.nonfinite(w.span()) == 0);
     ReduceDevice& reduce = backend.reduce_device();
     reduce.add(sum.span(), g.span());
     reduce.wait(reduce.record());
@@ -98,6 +100,19 @@ TEST_CASE("loops give the same for any length and number of threads", "[backend]
     CHECK(v.read() == expected_v);
   }
   open_backend_under_test();  // leaves the process with one thread
+}
+
+TEST_CASE("NaNs and infinities are counted wherever they are", "[backend]") {
+  ImageBench bench(4, 1, Precision::fp32);
+  Backend& backend = bench.backend();
+  for (const std::size_t n : kLengths) {
+    std::vector<float> values = to_floats(random_vector(7, n));
+    if (n > 0) values.front() = std::nanf("");
+    if (n > 1) values.back() = -INFINITY;
+    if (n > 2) values[n / 2] = INFINITY;
+    const DeviceFloats on_device(backend, values);
+    CHECK(backend.nonfinite(on_device.span()) == std::min<std::size_t>(n, 3));
+  }
 }
 
 TEST_CASE("statistics, copies and zeros", "[backend]") {
@@ -160,10 +175,10 @@ TEST_CASE("memory is zeroed and aligned", "[backend]") {
 TEST_CASE("sgd: slices give the same bits as the whole arena", "[backend][optim]") {
   const auto backend = open_backend_under_test();
   const Sgd::Options options{.momentum = 0.9F, .weight_decay = 1e-4F, .nesterov = true};
-  Sgd whole(*backend, 100, options);
-  Sgd sliced(*backend, 100, options);
   const DeviceFloats a(*backend, to_floats(random_vector(1, 100)));
   const DeviceFloats b(*backend, a.read());
+  Sgd whole(*backend, a.span(), options);
+  Sgd sliced(*backend, b.span(), options);
   for (std::uint64_t step = 0; step < 3; ++step) {
     const DeviceFloats g(*backend, to_floats(random_vector(2 + step, 100)));
     whole.update(a.span(), g.span(), 0, 0.1);
@@ -179,8 +194,8 @@ TEST_CASE("sgd: slices give the same bits as the whole arena", "[backend][optim]
 TEST_CASE("sgd: options reach the update", "[backend][optim]") {
   const auto backend = open_backend_under_test();
   const auto after_two_steps = [&](const Sgd::Options& options) {
-    Sgd sgd(*backend, 1, options);
     const DeviceFloats value(*backend, {1.0F});
+    Sgd sgd(*backend, value.span(), options);
     const DeviceFloats first(*backend, {0.5F});
     const DeviceFloats second(*backend, {-1.0F});
     sgd.update(value.span(), first.span(), 0, 0.125);

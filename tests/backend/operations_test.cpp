@@ -104,7 +104,7 @@ TEST_CASE_OF_PRECISION("max pool", "[backend][operations]", check_max_pool)
 
 void check_pad_shortcut(Precision p) {
   for_each_case([&](const Variant& variant, const Extent& e) {
-    for (const int added : {0, 2, 16, 2 * e.channels}) {
+    for (const int added : {0, 2, 4, 8, 16, 2 * e.channels}) {
       for (const int stride : {1, 2}) {
         CAPTURE(added, stride);
         GraphBuilder g = with_carrier(e);

@@ -212,3 +212,18 @@ TEST_CASE("What the last update broke does not pass as completed", "[backend][tr
   SECTION("when it does not") { config.eval_every = 0; }
   CHECK_THROWS_AS(SoloTraining(config).train(), RunError);
 }
+
+TEST_CASE("Parameters, gradients and velocities lie alike, so that an update takes packs of them",
+          "[backend][trainer]") {
+  SoloTraining training(small_run());
+  const Stopwatch clock;
+  const auto reducer = training.make_reducer();
+  TrainLoop loop({training.config, training.plan, training.group, training.replica, *reducer,
+                  training.data, training.listener, clock});
+  const std::size_t lead = GradientLayout(training.graph).lead();
+  REQUIRE(lead > 0);
+  CHECK(lead_of(training.replica.parameters()) == lead);
+  CHECK(lead_of(training.replica.gradients()) == lead);
+  CHECK(lead_of(loop.velocities()) == lead);
+  CHECK(loop.velocities().size() == training.replica.parameters().size());
+}

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Judges kernels by their machine code, without a GPU: registers, spilled bytes, blocks that fit on a
-multiprocessor, and how many 16-byte loads a thread has in flight. Compares with the table in
-docs/results/kernels.md and fails where a kernel became worse.
+multiprocessor, loads that a thread has in flight, and what all of its threads have on their way to and from
+memory. Compares with the table in docs/results/kernels.md, and fails where a kernel became worse, keeps too
+little of the memory busy, or waits for the bus more than once.
 
 usage: kernel_table.py [--write] NVCC OBJECT.o...
 
---write puts what was found into the table instead. Kernels without 16-byte accesses have no row; variants
-of a kernel that differ in flags share one, with the worst of each number.
+--write puts what was found into the table instead. Variants of a kernel that differ in flags share a row,
+with the worst of each number.
 """
 
 import os
@@ -18,11 +19,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "results" / "kernels.md"
-COLUMNS = ["registers", "spilled bytes", "blocks", "loads in flight", "instructions a load"]
+COLUMNS = ["registers", "spilled bytes", "blocks", "loads in flight", "KB in flight", "instructions a load"]
+UNLISTED = ["waits for the bus"]  # judged, with no column
+LEAST = ("blocks", "loads in flight", "KB in flight")  # the worst of these is the smallest
 HEADER = "| kernel | GPU | " + " | ".join(COLUMNS) + " |\n|---|---|" + "---|" * len(COLUMNS) + "\n"
-ROW = re.compile(r"^\| `(.+)` \| (sm_\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|$", re.M)
+ROW = re.compile(r"^\| `(.+)` \| (sm_\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", re.M)
 COMPILER = re.compile(r"compiled by nvcc ([\d.]*\d)")
 BLOCK_WARPS = 8  # kBlockThreads
+# What a multiprocessor has to have on its way to use the memory's rate: an H100's 3.35 TB/s for the 600 ns that
+# a load takes, by 132 multiprocessors. An A100 needs 11.
+LEAST_KB = 15
 ROOFLINE = ROOT / "src" / "commands" / "roofline.cpp"
 SHARE = re.compile(r'"batch norm: ([a-z ]+)", [\d.]+, \d+ \* \d+, (\d+) \* (\d+)')
 KERNELS = {"statistics": "StatisticsSums", "apply": "Apply", "gradient sums": "GradientSums",
@@ -42,48 +48,68 @@ def dump(tool, what, file):
 
 
 def readable(mangled):
-    """Like sum_columns<8, GradientSums<bf16>>, by symbol; flags are left out."""
+    """Like sum_columns<8, GradientSums<bf16>>, by symbol; flags are left out, and a lambda has its function's name."""
     names = subprocess.run(["c++filt"], check=True, capture_output=True, text=True, input="\n".join(mangled)).stdout
     names = re.sub(r"_GLOBAL__N__\w+|\(anonymous namespace\)", "anonymous", names)
-    names = re.sub(r"\(.*|^void |(\w+::)+(?=[\w{])|, (true|false)", "", names, flags=re.M)
+    names = re.sub(r"(\w+)\([^()]*\)(?: const)?::\{lambda\([^()]*\)#\d+\}", r"\1", names)
+    names = re.sub(r"\(.*|^void |&|(\w+::)+(?=\w)|, (true|false)|<(true|false)> ?", "", names, flags=re.M)
     names = names.replace("Bfloat16", "bf16").replace("> >", ">>").replace("> >", ">>")
     return dict(zip(mangled, names.splitlines()))
 
 
+def width(operation):
+    """Bytes that an access to global memory moves for a thread; 0 of everything else."""
+    if operation[:4] not in ("LDG.", "STG."):
+        return 0
+    return next((bytes for part, bytes in ((".128", 16), (".64", 8), ("16", 2), ("8", 1)) if part in operation), 4)
+
+
+def loads_of(loop):
+    return [width(operation) for operation, _ in loop if operation.startswith("LDG")]
+
+
 def loops(code):
-    """Innermost loops: lists of (operation, operands)."""
+    """Loops that load, without those around them: lists of (operation, operands)."""
     jumps = [(int(m[1], 16), int(at[0], 16)) for m in code if m[2].startswith("BRA")
              for at in [re.findall(r"0x([0-9a-f]+)", m[3])] if at and int(at[0], 16) <= int(m[1], 16)]
-    inner = [j for j in jumps if not any(o != j and j[1] <= o[1] and o[0] <= j[0] for o in jumps)]
-    return [[(m[2], m[3]) for m in code if begin <= int(m[1], 16) <= end] for end, begin in inner]
+    bodies = {(begin, end): [(m[2], m[3]) for m in code if begin <= int(m[1], 16) <= end] for end, begin in jumps}
+    loading = {place: loop for place, loop in bodies.items() if loads_of(loop)}
+    return [loop for place, loop in loading.items()
+            if not any(o != place and place[0] <= o[0] and o[1] <= place[1] for o in loading)]
 
 
 def most_in_flight(loop):
-    """The most 16-byte loads issued before the first instruction that reads what one of them loads."""
-    waiting, most = [], 0
+    """Bytes and loads: the most issued before the first instruction that reads what one of them loads."""
+    waiting, most = [], (0, 0)
     for operation, operands in loop + loop:
-        wide = operation.startswith("LDG.E") and ".128" in operation
         first, _, rest = operands.partition(",")
         used = {int(r) for r in re.findall(r"\bR(\d+)", operands if operation.startswith("ST") else rest)}
-        while waiting and any(r <= u < r + 4 for r in waiting for u in used):
+        while waiting and any(r <= u < r + (bytes + 3) // 4 for r, bytes in waiting for u in used):
             waiting.pop(0)  # loads come back in order, about
-        if wide:
-            waiting.append(int(first[1:]))
-            most = max(most, len(waiting))
+        if operation.startswith("LDG"):
+            waiting.append((int(first[1:]), width(operation)))
+            most = max(most, (sum(bytes for _, bytes in waiting), len(waiting)))
     return most
 
 
+def moved_in_a_wait(loop):
+    """Bytes of the loads in flight and of the stores that belong to them, the loads, and instructions for each."""
+    bytes, loads = most_in_flight(loop)
+    loaded = sum(loads_of(loop))
+    stored = sum(width(operation) for operation, _ in loop) - loaded
+    return bytes * (1 + stored / loaded), loads, len(loop) / len(loads_of(loop))
+
+
 def measured(usage, code, arch):
-    """One row's numbers; None of a kernel without 16-byte accesses."""
-    if not any(".128" in m[2] and m[2][:3] in ("LDG", "STG") for m in code):
-        return None
+    """One row's numbers. A kernel without a loop does a handful of accesses, which keep no memory busy."""
     registers, stack, shared = (int(usage[word]) for word in ("REG", "STACK", "SHARED"))
     warps = 65536 // (-(-registers * 32 // 256) * 256)
     blocks = min(warps // BLOCK_WARPS, 8, SHARED_KIB[arch] * 1024 // (shared + 1024))
-    found = [(most_in_flight(loop), len(loop) / wide) for loop in loops(code)
-             if (wide := sum(1 for op, _ in loop if op.startswith("LDG.E") and ".128" in op))]
-    loads, cost = max(found, key=lambda f: (f[0], -f[1]), default=(0, 0.0))
-    return [registers, stack, blocks, loads, round(cost, 1)]
+    moved, loads, cost = max(map(moved_in_a_wait, loops(code)), default=(0, 0, 0.0))
+    kilobytes = blocks * BLOCK_WARPS * 32 * moved / 1000
+    # Loads and fences that reach beyond the GPU: each is a way over the bus and back.
+    bus = sum(1 for m in code if m[2].endswith(".SYS") and m[2].startswith(("LD", "MEMBAR", "ATOM")))
+    return [registers, stack, blocks, loads, round(kilobytes, 1), round(cost, 1), bus]
 
 
 def rows_of(tool, file):
@@ -96,16 +122,40 @@ def rows_of(tool, file):
         functions = re.split(r"Function : (\S+)", text)[1:]
         names = readable(functions[::2])
         for mangled, code in zip(functions[::2], functions[1::2]):
-            numbers = measured(usage[mangled], list(INSTRUCTION.finditer(code)), arch)
-            if numbers:
-                yield (names[mangled], arch), numbers
+            yield (names[mangled], arch), measured(usage[mangled], list(INSTRUCTION.finditer(code)), arch)
+
+
+def worst_rows(tool, objects):
+    rows = {}
+    for file in objects:
+        for key, now in rows_of(tool, file):
+            rows[key] = [min(a, b) if name in LEAST else max(a, b)
+                         for name, a, b in zip(COLUMNS + UNLISTED, now, rows.get(key, now))]
+    return rows
+
+
+def is_judged(kernel, kernels):
+    """Not where the same kernel takes packs of 16 bytes as well: then this one has what does not lie or divide so.
+    Nor what is few by nature."""
+    wide = {f"<{width}, ".join(kernel.split("<1, ", 1)) for width in (4, 8)}
+    return "Few<" not in kernel and ("<1, " not in kernel or not wide & kernels)
+
+
+def weak(rows):
+    """What is wrong with a kernel whatever it was before."""
+    kernels = {kernel for kernel, _ in rows}
+    for (kernel, arch), row in rows.items():
+        if row[3] > 0 and row[4] < LEAST_KB and is_judged(kernel, kernels):
+            yield f"{kernel} for {arch}: {row[4]} KB in flight, not {LEAST_KB}: packs of 16 bytes, several at once"
+        if row[6] > 1:
+            yield f"{kernel} for {arch} waits for the bus {row[6]} times: keep what it reads on the device, one fence"
 
 
 def worse(now, known, same_compiler):
     if now[1] > known[1]:
         return f"{now[1]} bytes spilled, {known[1]:.0f} before: hold fewer values at once"
     if now[3] < known[3]:
-        return f"{now[3]} 16-byte loads in flight, {known[3]:.0f} before: load all rows before using the first"
+        return f"{now[3]} loads in flight, {known[3]:.0f} before: load all rows before using the first"
     if now[2] < known[2] and same_compiler:
         return f"{now[2]} blocks fit, {known[2]:.0f} before ({now[0]} registers, {known[0]:.0f}): see __launch_bounds__"
     return None
@@ -131,13 +181,8 @@ def main(write, nvcc, *objects):
     if not tool:
         print("skipped: there is no cuobjdump and nvdisasm, neither of nvcc nor in PATH")
         return 77
-    rows = {}
-    for file in objects:
-        for key, now in rows_of(tool, file):
-            known = rows.get(key, now)
-            rows[key] = [min(a, b) if name in ("blocks", "loads in flight") else max(a, b)
-                         for name, a, b in zip(COLUMNS, now, known)]
-    table = "".join(f"| `{kernel}` | {arch} | {' | '.join(map(str, rows[kernel, arch]))} |\n"
+    rows = worst_rows(tool, objects)
+    table = "".join(f"| `{kernel}` | {arch} | {' | '.join(map(str, rows[kernel, arch][:len(COLUMNS)]))} |\n"
                     for kernel, arch in sorted(rows))
     version = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
     release = re.search(r"V([\d.]+)", version)[1]
@@ -158,7 +203,7 @@ def main(write, nvcc, *objects):
               for fault in [worse(now, known[kernel, arch], same_compiler)] if fault]
     faults += [f"{kernel} for {arch} is only in {'the build' if (kernel, arch) in rows else TABLE.name}"
                for kernel, arch in sorted(rows.keys() ^ known.keys())]
-    faults += roofline_faults(rows)
+    faults += [*weak(rows), *roofline_faults(rows)]
     print("\n".join(faults or ["as the table"]))
     if faults:
         print(f"If that is meant, write the table anew, as {TABLE} says")

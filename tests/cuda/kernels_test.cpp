@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -155,9 +156,86 @@ TEST_CASE("message_check equals the host's", "[device]") {
   compare_sums(rueda::cuda::message_check, rueda::kernels::message_check);
 }
 
+TEST_CASE("NaNs and infinities are counted", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  for (const std::size_t length : {std::size_t{1}, std::size_t{257}, kManyPasses}) {
+    Floats host = filled<rough_value>(0, length);
+    std::size_t bad = 0;
+    for (std::size_t i = 0; i < length; i += length / 4 + 1)
+      host[i] = bad++ % 2 == 0 ? std::nanf("") : -INFINITY;
+    const DeviceVector<float> values(host, stream.get());
+    const DeviceVector<std::uint64_t> sum({123, 456}, stream.get());
+    rueda::cuda::nonfinite(values.data(), length, sum.data(), stream.get());
+    CHECK(sum.read() == std::vector<std::uint64_t>{bad, 456});
+  }
+}
+
 namespace {
 
 using rueda::kernels::Bfloat16;
+
+/// So many bf16 numbers and the margin, in host and device memory.
+struct NarrowOperand {
+  NarrowOperand(int key, std::size_t place, std::size_t length, cudaStream_t stream)
+      : offset(place) {
+    for (const float v : filled<rough_value>(key, offset + length + kMargin))
+      all.push_back(rueda::kernels::from_float<Bfloat16>(v));
+    memory.emplace(all, stream);
+  }
+  Bfloat16* host() { return all.data() + offset; }
+  Bfloat16* device() const { return memory->data() + offset; }
+  std::size_t difference() const { return first_difference(memory->read(), all); }
+
+  std::size_t offset;
+  std::vector<Bfloat16> all;
+  std::optional<DeviceVector<Bfloat16>> memory;
+};
+
+/// bf16 numbers at `offset`: where fp32 ones lie at as many, both begin packs together.
+void compare_conversions(const Place& place, std::size_t offset) {
+  namespace cuda = rueda::cuda;
+  CAPTURE(place.length, place.offset, place.other_offset, offset);
+  const auto stream = cuda::make_stream();
+  Operand a(0, place, false, stream.get()), lost(1, place, true, stream.get());
+  Operand wide(2, place, false, stream.get());
+  NarrowOperand plain(3, offset, place.length, stream.get());
+  NarrowOperand fed(4, offset, place.length, stream.get());
+  cuda::add_bf16(a.device(), plain.device(), place.length, stream.get());
+  cuda::to_fp32(wide.device(), fed.device(), place.length, stream.get());
+  cuda::to_bf16(plain.device(), a.device(), nullptr, place.length, stream.get());
+  cuda::to_bf16(fed.device(), a.device(), lost.device(), place.length, stream.get());
+  for (std::size_t i = 0; i < place.length; ++i) {
+    float& sum = a.host()[i];
+    sum = sum + rueda::kernels::to_float(plain.host()[i]);
+    wide.host()[i] = rueda::kernels::to_float(fed.host()[i]);
+    plain.host()[i] = rueda::kernels::from_float<Bfloat16>(sum);
+    fed.host()[i] = rueda::kernels::narrow_with_feedback(sum, lost.host()[i]);
+  }
+  CHECK(a.difference() == kNoDifference);
+  CHECK(wide.difference() == kNoDifference);
+  CHECK(plain.difference() == kNoDifference);
+  CHECK(fed.difference() == kNoDifference);
+  CHECK(lost.difference() == kNoDifference);
+}
+
+/// `offset` of the fp32 array, in elements; the bf16 one begins at 8.
+void compare_slices(std::size_t offset) {
+  CAPTURE(offset);
+  const auto stream = rueda::cuda::make_stream();
+  const Place place{70001, offset, 0};
+  Operand wide(0, place, false, stream.get());
+  NarrowOperand narrow(1, 8, place.length, stream.get());
+  rueda::cuda::Slices slices;
+  std::size_t begin = 3;
+  for (const std::size_t count : {0U, 1U, 5U, 8U, 17U, 40000U, 16U, 20000U}) {
+    slices.at[slices.size++] = {begin, count};
+    for (std::size_t i = begin; i < begin + count; ++i)
+      wide.host()[i] = rueda::kernels::to_float(narrow.host()[i]);
+    begin += count + 1;  // between slices nothing is written
+  }
+  rueda::cuda::to_fp32(wide.device(), narrow.device(), slices, stream.get());
+  CHECK(wide.difference() == kNoDifference);
+}
 
 /// All upper halves of fp32 numbers with lower halves around ties, half at a time.
 Floats every_bf16_and_around() {
@@ -228,22 +306,22 @@ TEST_CASE("to_bf16 rounds every number as the host does, NaN payloads aside", "[
   CHECK(wrong == 0);
 }
 
+TEST_CASE("fp32 to bf16 and back, and sums of both, equal the host's", "[device]") {
+  for (const Place& place : places()) {
+    compare_conversions(place, place.offset);
+    if (place.length < kManyPasses) compare_conversions(place, place.offset + 3);
+  }
+}
+
+TEST_CASE("slices of bf16 become fp32, and nothing between them", "[device]") {
+  for (const std::size_t offset : {0U, 1U, 4U, 8U}) compare_slices(offset);
+}
+
 TEST_CASE("norm_backward sums the input gradient that it stores", "[device]") {
   const int channels = GENERATE(5, 16, 40);
   const auto rows = GENERATE(std::size_t{3}, std::size_t{1311});
   compare_input_sums<float>(channels, rows);
   compare_input_sums<Bfloat16>(channels, rows);
-}
-
-// Needs no device: whatever is queued without one is an error.
-TEST_CASE("a length of 0 queues nothing") {
-  namespace cuda = rueda::cuda;
-  cuda::accumulate(nullptr, nullptr, 0, nullptr);
-  cuda::sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr);
-  cuda::weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr);
-  cuda::update_running(nullptr, nullptr, 0, 1, 1, nullptr);
-  cuda::softmax_cross_entropy(nullptr, nullptr, 0, 10, nullptr, nullptr, nullptr, nullptr);
-  cuda::make_batch({}, {}, 0, 0, {}, nullptr);
 }
 
 // The batch kernel against rueda::kernels::input_value on the host: equal bit for bit.

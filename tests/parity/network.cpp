@@ -99,7 +99,7 @@ void Network::update(Sgd& optimizer, double learning_rate) {
 }
 
 Sgd Network::make_optimizer(const Sgd::Options& options) {
-  return {*backend_, replica_.parameters().size(), options};
+  return {*backend_, replica_.parameters(), options};
 }
 
 NamedTensors Network::named(bool trainable, std::span<const float> device) {

@@ -140,13 +140,13 @@ TEST_CASE("SGD takes the steps of torch.optim.SGD at changing rates", "[backend]
   for (const json& expected : reference.at("cases")) {
     constexpr std::size_t count = 32;
     const auto backend = open_backend_under_test();
-    Sgd optimizer(*backend, count,
-                  {.momentum = expected.at("momentum"),
-                   .weight_decay = expected.at("weight_decay"),
-                   .nesterov = expected.at("nesterov")});
     std::vector<float> values;
     for (std::size_t i = 0; i < count; ++i) values.push_back(float(formula_unit("sgd/values", i)));
     const DeviceFloats device(*backend, values);
+    Sgd optimizer(*backend, device.span(),
+                  {.momentum = expected.at("momentum"),
+                   .weight_decay = expected.at("weight_decay"),
+                   .nesterov = expected.at("nesterov")});
     const auto& rates = expected.at("rates");
     for (std::size_t s = 0; s < rates.size(); ++s) {
       INFO("momentum " << expected.at("momentum") << ", step " << s);

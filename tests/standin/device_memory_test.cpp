@@ -1,4 +1,5 @@
 // What training holds on a device, and that no step takes more: the stand-in counts.
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -128,6 +129,25 @@ TEST_CASE("a backend that forgets its plans gives their memory back", "[backend]
   }
   backend->forget_plans();
   CHECK(standin_memory().in_use == before);
+}
+
+TEST_CASE("the device itself finds parameters that are not finite", "[backend][memory]") {
+  const Graph graph = build_model("resnet20", 8, kClasses);
+  const auto backend = open_backend_under_test();
+  Replica replica(graph, *backend, {}, {}, Recompute::none);
+  replica.initialise(1);
+  const std::size_t before = standin_memory().to_host;
+  CHECK(replica.parameters_are_finite());
+  CHECK(standin_memory().to_host - before <= sizeof(std::uint64_t));
+  for (const std::size_t place : {std::size_t{0}, graph.parameter_count() - 1}) {
+    for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+      const auto parameter = replica.parameters().subspan(place, 1);
+      backend->upload(parameter, std::array{bad});
+      CHECK_FALSE(replica.parameters_are_finite());
+      backend->upload(parameter, std::array{1.0F});
+      CHECK(replica.parameters_are_finite());
+    }
+  }
 }
 
 TEST_CASE("a shortage of memory throws OutOfMemory, and the device works on", "[backend][memory]") {

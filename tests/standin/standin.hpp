@@ -17,6 +17,8 @@ struct StandinMemory {
   /// Freed blocks of device memory that had been written past their end. Each is reported on stderr
   /// too.
   std::size_t overruns = 0;
+  /// Bytes that calls have asked to be copied from devices to the host.
+  std::size_t to_host = 0;
 };
 StandinMemory standin_memory();
 void standin_reset_peak();

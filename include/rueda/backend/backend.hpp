@@ -234,6 +234,8 @@ class Backend {
                               float samples, float momentum) = 0;
   /// Sum over i of element_hash(i, values[i]) modulo 2^64.
   virtual std::uint64_t hash(std::span<const float> values) = 0;
+  /// How many of `values` are NaN or infinite.
+  virtual std::uint64_t nonfinite(std::span<const float> values) = 0;
 
   virtual void zero(std::span<float> values) = 0;
   virtual void upload(std::span<float> device, std::span<const float> host) = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "rueda/model/graph.hpp"
@@ -59,10 +61,10 @@ struct GradientLayout {
   std::size_t statistics;
   std::size_t slots;
   std::size_t last_offset;  ///< of the last parameter, the weights of the first layer
-  /// Floats by which both arenas begin later than their memory, so that all
-  /// tensors between the classifier and the first layer lie on addresses that
-  /// GPU kernels like: their lengths are multiples of kArenaAlignment in all
-  /// our networks, the classifier's are not.
+  /// Floats by which all arenas of parameters, gradients and velocities begin
+  /// later than their memory, so that all tensors between the classifier and the
+  /// first layer lie on addresses that GPU kernels like: their lengths are
+  /// multiples of kArenaAlignment in all our networks, the classifier's are not.
   std::size_t lead() const noexcept {
     return (kArenaAlignment - last_offset % kArenaAlignment) % kArenaAlignment;
   }
@@ -73,7 +75,14 @@ struct GradientLayout {
   std::size_t total() const noexcept { return slots_offset() + slots * kSlotFloats; }
   /// Floats of the memory in which it lies.
   std::size_t memory() const noexcept { return lead() + total(); }
+  /// The same of an arena with a number for each parameter.
+  std::size_t parameter_memory() const noexcept { return lead() + parameters; }
 };
+
+/// Floats by which `arena` begins later than a place of kArenaAlignment.
+inline std::size_t lead_of(std::span<const float> arena) {
+  return reinterpret_cast<std::uintptr_t>(arena.data()) / sizeof(float) % kArenaAlignment;
+}
 
 /// How the gradient arena is cut into buckets.
 struct BucketOptions {

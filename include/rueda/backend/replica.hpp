@@ -49,7 +49,7 @@ class ReplicaPlan {
   }
   /// What a replica will hold; optimizer, accumulation and messages are not its own.
   MemoryNeed memory() const {
-    return {.parameters = (layout_.lead() + layout_.parameters) * sizeof(float),
+    return {.parameters = layout_.parameter_memory() * sizeof(float),
             .gradients = layout_.memory() * sizeof(float),
             .statistics = 3 * layout_.statistics * sizeof(float),
             .packed = backend_.packed_bytes(),
@@ -157,7 +157,7 @@ class Replica {
   }
 
   /// Whether every parameter is finite: looks at all of them, so once an epoch.
-  bool parameters_are_finite();
+  bool parameters_are_finite() { return backend_.nonfinite(parameters()) == 0; }
   /// Seconds that were spent on allocating and binding, planning apart.
   double allocation_seconds() const noexcept { return allocation_seconds_; }
 

@@ -3,20 +3,23 @@
 #include <span>
 
 #include "rueda/backend/backend.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/kernels/sgd.hpp"
 
 namespace rueda {
 
 /// Stochastic gradient descent with momentum over the parameter arena. Owns one
-/// velocity per parameter, zero at first, on the backend's device.
+/// velocity per parameter, zero at first, on the backend's device, where they lie
+/// as `parameters` do: so a kernel can take both in packs.
 class Sgd {
  public:
   using Options = kernels::SgdStep;  ///< the learning rate is given at each update
 
-  Sgd(Backend& backend, std::size_t parameters, const Options& options)
+  Sgd(Backend& backend, std::span<const float> parameters, const Options& options)
       : backend_(backend),
         options_(options),
-        velocities_(backend.allocate(parameters * sizeof(float))) {}
+        lead_(lead_of(parameters)),
+        velocities_(backend.allocate((lead_ + parameters.size()) * sizeof(float))) {}
 
   /// Updates a slice of the parameters that starts `offset` floats into the
   /// arena, by the gradients of the same slice: slice by slice or all at once,
@@ -26,11 +29,12 @@ class Sgd {
     options_.learning_rate = float(learning_rate);
     backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients, options_);
   }
-  std::span<float> velocities() { return velocities_.floats(); }
+  std::span<float> velocities() { return velocities_.floats().subspan(lead_); }
 
  private:
   Backend& backend_;
   Options options_;
+  std::size_t lead_;
   Memory velocities_;
 };
 

@@ -79,7 +79,7 @@ class LayersBench {
     Replica replica(graph_, *backend_, {batch}, {});
     replica.initialise(train_.seed);
     const std::span<float> values = replica.parameters();
-    Sgd sgd(*backend_, values.size(), {0, float(train_.momentum), float(train_.weight_decay)});
+    Sgd sgd(*backend_, values, {0, float(train_.momentum), float(train_.weight_decay)});
     const ImageSet images = draw_synthetic({.train = batch, .test = 0}).train;
     const auto held = backend_->hold(images);
     std::vector<std::uint32_t> indices(batch);

@@ -166,6 +166,11 @@ StandinMemory MemoryMap::counts() const {
   return counts_;
 }
 
+void MemoryMap::count_copy_to_host(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  counts_.to_host += bytes;
+}
+
 void MemoryMap::reset_peak() {
   const std::lock_guard lock(mutex_);
   counts_.peak = counts_.in_use;

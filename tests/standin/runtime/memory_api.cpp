@@ -69,6 +69,8 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
                  cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
   if (!is_valid(to, from, bytes, kind)) return cudaErrorInvalidValue;
+  if (standin::is_device_address(from) && !standin::is_device_address(to))
+    MemoryMap::instance().count_copy_to_host(bytes);
   Item item = [=] { std::memmove(to, from, bytes); };
   if (is_captured(stream)) return standin::submit(stream, std::move(item));
   if (is_pageable(from)) item = copy_of_read(to, from, bytes);

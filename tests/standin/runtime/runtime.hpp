@@ -72,6 +72,7 @@ class MemoryMap {
 
   StandinMemory counts() const;
   void reset_peak();
+  void count_copy_to_host(std::size_t bytes);
   std::size_t used(int device) const;
 
   static constexpr std::byte kFresh{0xA5};

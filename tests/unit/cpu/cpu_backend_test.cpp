@@ -121,7 +121,7 @@ TEST_CASE("training memory: what is there besides the replica", "[memory]") {
   MemoryNeed replica;
   replica.activations = 5;
   const MemoryNeed one = training_memory(replica, graph, 1, 100);
-  CHECK(one.optimizer == 4 * graph.parameter_count());
+  CHECK(one.optimizer == 4 * (GradientLayout(graph).lead() + graph.parameter_count()));
   CHECK(one.accumulation == 0);
   CHECK(one.messages == 400);
   CHECK(one.of_batch() == 5);

@@ -112,6 +112,15 @@ TEST_CASE("element hash: the order of summation is free, places and bits are not
   CHECK(element_hash(3, 1.0F) != element_hash(3, std::nextafter(1.0F, 2.0F)));
 }
 
+TEST_CASE("nonfinite: the limits of what is a number", "[kernels]") {
+  using Limits = std::numeric_limits<float>;
+  for (const float v : {0.0F, -0.0F, 1.0F, Limits::max(), Limits::lowest(), Limits::denorm_min()})
+    CHECK(nonfinite(3, v) == 0);
+  for (const float v : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+                        Limits::signaling_NaN(), -Limits::quiet_NaN()})
+    CHECK(nonfinite(3, v) == 1);
+}
+
 TEST_CASE("message check: each bit, two floats that change places, and the order of summation",
           "[kernels]") {
   const std::vector<float> values = to_floats(random_vector(2, 1000));
