@@ -30,15 +30,15 @@ class EventPool {
     pending_.emplace(++last_, std::move(parts));
     return {last_};
   }
-  /// Sleeps until `event` has passed, and gives it up: each is waited for by
-  /// one thread, and waiting again returns at once.
+  /// Looks for a moment whether `event` has passed, then sleeps until it has,
+  /// and gives it up: each is waited for by one thread, and waiting again
+  /// returns at once.
   void wait(rueda::Event event) {
     std::unique_lock lock(mutex_);
     auto node = pending_.extract(event.id);
     if (node.empty()) return;
     lock.unlock();  // others record and wait meanwhile
-    for (const Event& part : node.mapped())
-      check(cudaEventSynchronize(part.get()), "cudaEventSynchronize");
+    for (const Event& part : node.mapped()) wait_for(part.get());
     lock.lock();
     for (Event& part : node.mapped()) free_.push_back(std::move(part));
   }
@@ -134,7 +134,7 @@ class CudaReduceDevice final : public ReduceDevice {
     select();
     return events_.record({stream});
   }
-  /// The thread sleeps meanwhile. An event is waited for once.
+  /// The thread sleeps if it takes longer than kLookTime. An event is waited for once.
   void wait(rueda::Event event) override {
     select();
     events_.wait(event);

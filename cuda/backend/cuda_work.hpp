@@ -94,7 +94,7 @@ class CudaStager final : public BatchStager {
 
   CopyCost wait(std::size_t slot) override {
     const Slot& s = slots_[slot];
-    check(cudaEventSynchronize(s.arrived.get()), "cudaEventSynchronize");
+    wait_for(s.arrived.get());
     return {seconds_between(s.begins.get(), s.arrived.get()), bytes_of(s.images)};
   }
 

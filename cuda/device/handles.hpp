@@ -7,6 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "rueda/core/waiting.hpp"
+
 // For host files only: some nvcc releases reject a defaulted source_location.
 
 namespace rueda::cuda {
@@ -78,6 +80,25 @@ inline Event make_event() { return make_event_with(cudaEventDisableTiming); }
 /// The same, for which a thread sleeps while it waits: a spinning one takes a core from the others.
 inline Event make_sleepy_event() {
   return make_event_with(cudaEventDisableTiming | cudaEventBlockingSync);
+}
+
+/// Whether it has; true for one that was never recorded.
+inline bool has_passed(cudaEvent_t event) {
+  const cudaError_t code = cudaEventQuery(event);
+  if (code == cudaErrorNotReady) {
+    // CUDA keeps it as its last error, where a later check would find it.
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  check(code, "cudaEventQuery");
+  return true;
+}
+
+/// Returns once `event` has passed, one with cudaEventBlockingSync: see
+/// look_then_sleep.
+inline void wait_for(cudaEvent_t event) {
+  look_then_sleep([event] { return has_passed(event); },
+                  [event] { check(cudaEventSynchronize(event), "cudaEventSynchronize"); });
 }
 
 /// Of the device, between two timing events that have passed.

@@ -215,6 +215,28 @@ double ring_seconds(const Machine& machine, std::size_t ranks, double bytes) {
   return double(ranks - 1) * (2 * ring_step(machine, ranks, chunk) + chunk * machine.gamma);
 }
 
+double segmented_ring_seconds(const Machine& machine, std::size_t ranks, double bytes,
+                              std::size_t segments) {
+  if (ranks <= 1 || segments <= 1) return ring_seconds(machine, ranks, bytes);
+  const auto steps = double(ranks - 1);
+  const double chunk = bytes / double(ranks);
+  const double segment = chunk / double(segments);
+  const double message = ring_step(machine, ranks, segment);
+  const double addition = segment * machine.gamma;
+  const double scatter = steps * double(segments) * std::max(message, addition);
+  return scatter + std::min(message, addition) + steps * ring_step(machine, ranks, chunk);
+}
+
+std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks) {
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  for (std::size_t chunk = sizeof(float); chunk <= kMost; chunk *= 2) {
+    const double bytes = double(chunk) * double(ranks);
+    if (segmented_ring_seconds(machine, ranks, bytes, 2) < ring_seconds(machine, ranks, bytes))
+      return chunk;
+  }
+  return 0;
+}
+
 double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes) {
   const std::size_t local = std::min(machine.ranks_per_node, ranks);
   if (local <= 1 || !machine.spans_nodes(ranks)) return ring_seconds(machine, ranks, bytes);

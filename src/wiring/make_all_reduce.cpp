@@ -25,7 +25,6 @@
 namespace rueda {
 namespace {
 
-/// All ranks find the same.
 /// Makes the ways to sum. Every member is a collective.
 class ReduceMaker {
  public:
@@ -46,12 +45,9 @@ class ReduceMaker {
   }
 
   ReduceTable by_rule() const {
-    return reduce_rule(
-        {.hosts = layout_.hosts(),
-         .most_on_a_host = layout_.most(),
-         .memory_is_on_host = on_host(),
-         .may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room(),
-         .wire = settings_.wire});
+    ReduceSituation here = situation();
+    here.may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room();
+    return reduce_rule(here);
   }
 
  private:
@@ -63,6 +59,14 @@ class ReduceMaker {
       if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
       return make_way(way);
     });
+  }
+
+  /// But for what only a collective tells.
+  ReduceSituation situation() const {
+    return {.hosts = layout_.hosts(),
+            .most_on_a_host = layout_.most(),
+            .memory_is_on_host = on_host(),
+            .wire = settings_.wire};
   }
 
   bool fixed() const { return settings_.order == ReduceOrder::fixed; }
@@ -102,7 +106,7 @@ class ReduceMaker {
     if (settings_.segment_bytes > 0) return settings_.segment_bytes;
     for (const auto& row : settings_.table.rows)
       if (row.way.algorithm == settings_.algorithm) return row.way.segment_bytes;
-    return usual_segment_bytes(on_host(), layout_.hosts() > 1);
+    return usual_segment_bytes(situation());
   }
 
   /// In floats; 0 stays 0.

@@ -103,9 +103,11 @@ void check_place(const Json& json, const TablePlace& here) {
 
 }  // namespace
 
-std::size_t usual_segment_bytes(bool memory_is_on_host, bool between_hosts) {
-  if (!memory_is_on_host) return kDeviceSegmentBytes;
-  return between_hosts ? 0 : kHostSegmentBytes;
+std::size_t usual_segment_bytes(const ReduceSituation& situation) {
+  const bool between_hosts = situation.hosts > 1;
+  if (situation.memory_is_on_host) return between_hosts ? 0 : kHostSegmentBytes;
+  if (between_hosts) return kDeviceSegmentBytes;
+  return predict::best_segment_bytes(kDevicesOfHost, std::size_t(situation.most_on_a_host));
 }
 
 ReduceTable reduce_rule(const ReduceSituation& situation) {
@@ -117,9 +119,8 @@ ReduceTable reduce_rule(const ReduceSituation& situation) {
   ReduceTable table;
   if (!rounds) table.rows.push_back({kSmallBytes, {Algorithm::doubling, 0}});
   const bool nested = situation.hosts > 1 && situation.most_on_a_host > 1;
-  table.rows.push_back(
-      {.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
-               usual_segment_bytes(situation.memory_is_on_host, situation.hosts > 1)}});
+  table.rows.push_back({.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
+                                usual_segment_bytes(situation)}});
   table.why = std::string("by the rule for ") +
               (nested                ? "several hosts of several ranks"
                : situation.hosts > 1 ? "several hosts of one rank each"

@@ -94,6 +94,13 @@ TEST_CASE("what a slow producer wrote is there after the wait", "[device]") {
   CHECK(bench.first_other_than(2) == kNoDifference);
 }
 
+TEST_CASE("a wait that had to sleep leaves no error", "[device]") {
+  Bench bench;
+  bench.produce();
+  bench.device.wait(bench.device.record());
+  CHECK(cudaGetLastError() == cudaSuccess);
+}
+
 TEST_CASE("the communication stream is waited for, too", "[device]") {
   Bench bench;
   const bool by_own_event = GENERATE(false, true);

@@ -123,6 +123,7 @@ TEST_CASE("what is forbidden in a capture fails and makes it invalid") {
   for (const Call& c : {Call{[&] { return cudaMalloc(&memory, 4); }},
                         Call{[&] { return cudaStreamSynchronize(stream.get()); }},
                         Call{[&] { return cudaEventSynchronize(outside.get()); }},
+                        Call{[&] { return cudaEventQuery(outside.get()); }},
                         Call{[&] { return cudaDeviceSynchronize(); }},
                         Call{[&] { return cudaLaunchHostFunc(nullptr, do_nothing, nullptr); }},
                         Call{in_another_thread}, Call{on_event_of_capture, cudaErrorCapturedEvent},
@@ -137,6 +138,23 @@ TEST_CASE("what is forbidden in a capture fails and makes it invalid") {
   }
   CHECK(cudaStreamWaitEvent(other.get(), event.get(), 0) == cudaErrorCapturedEvent);
   CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal) == cudaErrorNotSupported);
+  static_cast<void>(cudaGetLastError());
+}
+
+TEST_CASE("an event that has not passed says so, also as the last error") {
+  const auto stream = make_stream();
+  const auto event = make_event();
+  CHECK(cudaEventQuery(event.get()) == cudaSuccess);  // never recorded
+  std::promise<void> gate;
+  const auto hold = [](void* g) { static_cast<std::promise<void>*>(g)->get_future().wait(); };
+  CHECK(cudaLaunchHostFunc(stream.get(), hold, &gate) == cudaSuccess);
+  CHECK(cudaEventRecord(event.get(), stream.get()) == cudaSuccess);
+  CHECK(cudaEventQuery(event.get()) == cudaErrorNotReady);
+  CHECK(cudaGetLastError() == cudaErrorNotReady);
+  gate.set_value();
+  CHECK(cudaEventSynchronize(event.get()) == cudaSuccess);
+  CHECK(cudaEventQuery(event.get()) == cudaSuccess);
+  CHECK(cudaEventQuery(nullptr) == cudaErrorInvalidResourceHandle);
   static_cast<void>(cudaGetLastError());
 }
 

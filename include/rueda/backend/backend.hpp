@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "rueda/backend/operation.hpp"
 #include "rueda/backend/roof.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/waiting.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/sgd.hpp"
@@ -173,10 +172,10 @@ class Backend {
   /// `count` times. Returns when that happened: the moment of the announcement,
   /// or, from devices that do not tell it, the one at which it was seen.
   virtual SteadyTime wait_announced(std::size_t bucket, std::uint64_t count) const {
-    // A device cannot wake a thread. Far below the time of a bucket on the
-    // wire, and rare enough to leave the core to others.
-    constexpr std::chrono::microseconds kLook{20};
-    while (announced(bucket) < count) std::this_thread::sleep_for(kLook);
+    const auto complete = [&] { return announced(bucket) >= count; };
+    look_then_sleep(complete, [&] {
+      while (!complete()) nap();  // a device cannot wake a thread
+    });
     return SteadyClock::now();
   }
 

@@ -54,6 +54,18 @@ constexpr auto words_of(Scheme) { return std::array{"ring", "hierarchical", "dou
 /// takes as long as its slowest link. Only one rank of a node sends to another node.
 double ring_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
+/// The same for a device that adds one segment of a chunk while the next one
+/// travels, in `segments` of equal length: as many messages in each step of the
+/// reduce-scatter, whose additions hide behind messages or messages behind
+/// additions, whichever takes longer; one of the other is left over.
+double segmented_ring_seconds(const Machine& machine, std::size_t ranks, double bytes,
+                              std::size_t segments);
+
+/// Bytes of the segments in which such a ring sends a chunk, whatever its
+/// length: the least power of two at which a chunk takes longer as a whole than
+/// in two halves. 0: none up to 1 GiB, chunks are not cut.
+std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks);
+
 /// As HierarchicalAllReduce: reduce-scatter inside each node, rings between
 /// ranks of equal place on all nodes, all at the same time, all-gather inside.
 /// Nodes are taken to have the same number of ranks. On one level it is the

@@ -132,6 +132,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
+  const std::lock_guard lock(standin::order_mutex());
+  const cudaError_t code = forbid_for(*event->state);
+  if (code != cudaSuccess) return note(code);
+  const auto& mark = event->state->mark;
+  return note(!mark || mark->reached() ? cudaSuccess : cudaErrorNotReady);
+}
+
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
   const std::lock_guard lock(standin::order_mutex());
   for (const cudaEvent_t event : {start, end}) {

@@ -73,6 +73,32 @@ TEST_CASE("the ring and the hierarchical sum by hand", "[predict]") {
   CHECK(hierarchical_seconds(nodes(9), 8, 80e6) == hierarchical_seconds(nodes(4), 8, 80e6));
 }
 
+TEST_CASE("a ring in segments by hand", "[predict]") {
+  // P = 4, 100 MB in chunks of 25 MB: an addition takes 2.5 ms, half of one 1.25 ms.
+  const double whole = 50e-6 + 0.2;
+  const double half = 50e-6 + 0.1;
+  CHECK(segmented_ring_seconds(flat(), 4, 100e6, 1) == ring_seconds(flat(), 4, 100e6));
+  CHECK(segmented_ring_seconds(flat(), 4, 100e6, 2) == Approx(6 * half + 0.00125 + 3 * whole));
+  // Additions at 10 MB/s keep the messages waiting.
+  const Machine adds_slowly = flat(kAlpha, kBeta, 1e-7);
+  CHECK(segmented_ring_seconds(adds_slowly, 4, 100e6, 2) == Approx(half + 6 * 1.25 + 3 * whole));
+  CHECK(segmented_ring_seconds(flat(), 1, 100e6, 2) == 0);
+}
+
+TEST_CASE("segments are worth their messages from the length that is named", "[predict]") {
+  for (const std::size_t ranks : {2, 3, 4, 8, 64}) {
+    const std::size_t segment = best_segment_bytes(flat(), ranks);
+    const auto in_pieces = [&](std::size_t chunk, std::size_t pieces) {
+      return segmented_ring_seconds(flat(), ranks, double(chunk * ranks), pieces);
+    };
+    CAPTURE(ranks, segment);
+    CHECK(in_pieces(segment, 2) < in_pieces(segment, 1));
+    CHECK(in_pieces(segment / 2, 2) >= in_pieces(segment / 2, 1));
+  }
+  CHECK(best_segment_bytes(flat(kAlpha, kBeta, 0), 4) == 0);  // there is nothing to hide
+  CHECK(best_segment_bytes(flat(), 1) == 0);
+}
+
 TEST_CASE("on one level the hierarchical sum is the ring", "[predict]") {
   for (const std::size_t ranks : {1, 2, 3, 4}) {
     CHECK(hierarchical_seconds(nodes(1), ranks, 1e6) == ring_seconds(nodes(1), ranks, 1e6));

@@ -4,8 +4,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/reduce/ring_plan.hpp"
 #include "run/console.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
@@ -155,14 +157,25 @@ TEST_CASE("the rule goes by hosts, memory, wire and length", "[reduce]") {
 }
 
 TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[reduce]") {
-  CHECK(usual_segment_bytes(true, false) == kHostSegmentBytes);
-  CHECK(usual_segment_bytes(true, true) == 0);
-  CHECK(usual_segment_bytes(false, false) == kDeviceSegmentBytes);
-  CHECK(usual_segment_bytes(false, true) == kDeviceSegmentBytes);
+  CHECK(usual_segment_bytes({.hosts = 1}) == kHostSegmentBytes);
+  CHECK(usual_segment_bytes({.hosts = 2}) == 0);
   CHECK(reduce_rule({.hosts = 4, .most_on_a_host = 1}).way(kLarge).segment_bytes == 0);
   CHECK(reduce_rule({.hosts = 2, .most_on_a_host = 2}).way(kLarge).segment_bytes == 0);
   CHECK(reduce_rule({.hosts = 1, .most_on_a_host = 2}).way(kLarge).segment_bytes ==
         kHostSegmentBytes);
+}
+
+TEST_CASE("devices of a host get segments that no usual bucket reaches", "[reduce]") {
+  for (const int ranks : {2, 3, 4, 8, 16}) {
+    const ReduceSituation here{.most_on_a_host = ranks, .memory_is_on_host = false};
+    const std::size_t segment = usual_segment_bytes(here);
+    CAPTURE(ranks, segment);
+    CHECK(segment == std::size_t{ranks < 4 ? 64U : 32U} << 20U);
+    CHECK(reduce_rule(here).way(kLarge).segment_bytes == segment);
+    const std::size_t longest_bucket = BucketOptions().most_bytes;
+    CHECK(Segments::of(longest_bucket / std::size_t(ranks), segment).count == 1);
+  }
+  CHECK(usual_segment_bytes({.hosts = 2, .memory_is_on_host = false}) == kDeviceSegmentBytes);
 }
 
 const Tuning kTuning{"NVIDIA H200",
