@@ -64,10 +64,9 @@ class CudaBackend final : public CudaWork {
     context_.cublas = make_cublas(stream(), options.precision);
     const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
                             .deterministic = options.deterministic};
-    context_.plans =
-        std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
-    if (!options.plan_cache.empty())
-      context_.plans->keep_in(options.plan_cache, CudaBackend::device());
+    context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,
+                                                 CudaBackend::device());
+    if (!options.plan_cache.empty()) context_.plans->keep_in(options.plan_cache);
     reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
     context_.request_scratch(kCublasWorkspace);
     counts_ = make_device_memory(kCounters);
@@ -166,6 +165,7 @@ class CudaBackend final : public CudaWork {
     context_.scratch = {};
     context_.sums = {};
     context_.scratch_bytes = kCublasWorkspace;
+    context_.staged_bytes = 0;
     context_.summed = {};
     largest_batch_ = 0;
     losses_ = {};

@@ -11,8 +11,9 @@ class ConvPlans {
  public:
   ConvPlans(const OperationRequest& request, const ConvNode& conv);
 
-  /// Tensors of the plans; kX and kW stand for their gradients where these are computed.
-  enum : CudnnGraph::Tensor { kX, kW, kY, kBias, kResidual, kDy, kSums, kSquareSums };
+  /// Tensors of the plans; kX and kW stand for their gradients where these are
+  /// computed. From 1: 0 would look like an id that was never set.
+  enum : CudnnGraph::Tensor { kX = 1, kW, kY, kBias, kResidual, kDy, kSums, kSquareSums };
 
   /// With bias and residual in its epilogue if `fused`, and there, if `sums`,
   /// the sums of the output's channels too. Null: no engine.

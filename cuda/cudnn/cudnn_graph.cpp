@@ -67,6 +67,13 @@ std::size_t Descriptor::get_raw(cudnnBackendAttributeName_t name, cudnnBackendAt
   return std::size_t(count);
 }
 
+std::size_t Descriptor::room_for(cudnnBackendAttributeName_t name,
+                                 cudnnBackendAttributeType_t type) const {
+  constexpr std::size_t kUncounted = 64;  // there are fewer kinds of knobs and of notes
+  const std::size_t count = get_raw(name, type, 0, nullptr);
+  return count == 0 ? kUncounted : count;
+}
+
 Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
                                       cudnnBackendDescriptorType_t type) const {
   Descriptor copy(type);
@@ -78,14 +85,12 @@ Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
 std::vector<Descriptor> Descriptor::get_descriptors(cudnnBackendAttributeName_t name,
                                                     cudnnBackendDescriptorType_t type,
                                                     std::size_t most) const {
-  std::vector<Descriptor> copies(
-      std::min(most, get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr)));
+  std::vector<Descriptor> copies(std::min(most, room_for(name, CUDNN_TYPE_BACKEND_DESCRIPTOR)));
   std::vector<cudnnBackendDescriptor_t> raw;
   for (Descriptor& copy : copies) {
     copy = Descriptor(type);
     raw.push_back(copy.get());
   }
-  if (raw.empty()) return copies;
   const auto room = std::int64_t(raw.size());
   copies.resize(
       std::min(copies.size(), get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, raw.data())));

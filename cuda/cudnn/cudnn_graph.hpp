@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -71,11 +72,9 @@ class Descriptor {
   /// All elements of a plain attribute.
   template <typename T>
   std::vector<T> get_all(cudnnBackendAttributeName_t name) const {
-    std::vector<T> values(get_raw(name, attribute_type(T{}), 0, nullptr));
-    if (!values.empty()) {
-      const auto room = std::int64_t(values.size());
-      values.resize(get_raw(name, attribute_type(T{}), room, values.data()));
-    }
+    std::vector<T> values(room_for(name, attribute_type(T{})));
+    const auto room = std::int64_t(values.size());
+    values.resize(std::min(values.size(), get_raw(name, attribute_type(T{}), room, values.data())));
     return values;
   }
   /// A descriptor-valued attribute, copied into a new descriptor of `type`.
@@ -94,6 +93,9 @@ class Descriptor {
  private:
   void set_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                std::int64_t count, const void* values);
+  /// For how many elements to make room: as many as there are, or some if cuDNN says that there
+  /// are none. Of an engine configuration's knobs it says so unless it is given room for them.
+  std::size_t room_for(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
   /// How many elements there are, of which it reads up to `room`.
   std::size_t get_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                       std::int64_t room, void* values) const;

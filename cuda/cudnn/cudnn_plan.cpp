@@ -35,14 +35,14 @@ std::vector<Descriptor> configs_by(cudnnBackendHeurMode_t mode, const CudnnTarge
                                     CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMost);
 }
 
-bool allowed(const Descriptor& engine, const PlanLimits& limits) {
+bool allowed(const Descriptor& engine, const PlanLimits& limits, bool tensor_cores) {
   const auto notes = engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
   const auto has = [&](cudnnBackendNumericalNote_t note) {
     return std::ranges::find(notes, note) != notes.end();
   };
   if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
   if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
-  if (!limits.tensor_cores && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return false;
+  if (has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != tensor_cores) return false;
   return !limits.deterministic || !has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
 }
 
@@ -68,19 +68,43 @@ Descriptor plan_for(const CudnnTarget& target) {
   return plan;
 }
 
-std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, std::string engine,
+void measure_workspace(CudnnPlan& plan) {
+  plan.workspace_bytes =
+      std::size_t(plan.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+}
+
+/// Empty if cuDNN cannot.
+std::optional<CudnnPlan> made_of(const CudnnTarget& target, Descriptor config, std::string engine,
                                  const PlanFilter& filter) {
-  CudnnPlan made{plan_for(target), std::move(config), std::move(engine), 0};
+  CudnnPlan made{plan_for(target), std::move(config), std::move(engine)};
   const bool slow = compiled_at_run_time(made);
-  if (!slow || !filter.restore(made)) {
-    made.plan = plan_for(target);
-    made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, made.config);
-    if (!finalized(made.plan, made.engine, filter)) return std::nullopt;
-    if (slow) filter.keep(made);
+  if (slow && filter.restore(made)) {
+    measure_workspace(made);
+    return made;
   }
-  made.workspace_bytes =
-      std::size_t(made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  made.put_off = slow && filter.puts_off;
+  if (!made.put_off && !compile(target, made, filter)) return std::nullopt;
   return made;
+}
+
+/// Adds plans of engines with tensor cores, or of those without.
+void add_plans(std::vector<CudnnPlan>& plans, bool tensor_cores, const CudnnTarget& target,
+               const Descriptor& graph, const PlanLimits& limits, const PlanFilter& filter) {
+  std::map<std::int64_t, std::set<std::string>> seen;  // by engine
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    for (Descriptor& config : configs_by(mode, target, graph, filter)) {
+      if (plans.size() == limits.most) return;
+      const Descriptor engine =
+          config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      if (!allowed(engine, limits, tensor_cores)) continue;
+      std::string name = name_of(config, engine);
+      if (!filter.wanted(name)) continue;
+      auto& of_engine = seen[engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)];
+      if (of_engine.size() == limits.most_of_engine || !of_engine.insert(name).second) continue;
+      auto plan = made_of(target, std::move(config), std::move(name), filter);
+      if (plan && filter.works(*plan)) plans.push_back(*std::move(plan));
+    }
+  }
 }
 
 }  // namespace
@@ -92,24 +116,21 @@ bool compiled_at_run_time(const CudnnPlan& plan) {
   return std::ranges::find(notes, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != notes.end();
 }
 
+bool compile(const CudnnTarget& target, CudnnPlan& plan, const PlanFilter& filter) {
+  plan.plan = plan_for(target);
+  plan.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, plan.config);
+  if (!finalized(plan.plan, plan.engine, filter)) return false;
+  plan.put_off = false;
+  measure_workspace(plan);
+  if (compiled_at_run_time(plan)) filter.keep(plan);
+  return true;
+}
+
 std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& graph,
                                   const PlanLimits& limits, const PlanFilter& filter) {
   std::vector<CudnnPlan> plans;
-  std::map<std::int64_t, std::set<std::string>> seen;  // by engine
-  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (Descriptor& config : configs_by(mode, target, graph, filter)) {
-      if (plans.size() == limits.most) return plans;
-      const Descriptor engine =
-          config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-      if (!allowed(engine, limits)) continue;
-      std::string name = name_of(config, engine);
-      if (!filter.only.empty() && name != filter.only) continue;
-      auto& of_engine = seen[engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)];
-      if (of_engine.size() == limits.most_of_engine || !of_engine.insert(name).second) continue;
-      auto plan = compile(target, std::move(config), std::move(name), filter);
-      if (plan && filter.works(*plan)) plans.push_back(*std::move(plan));
-    }
-  }
+  if (limits.tensor_cores) add_plans(plans, true, target, graph, limits, filter);
+  if (plans.empty()) add_plans(plans, false, target, graph, limits, filter);
   return plans;
 }
 

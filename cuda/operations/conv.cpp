@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -33,25 +34,28 @@ class Conv final : public Operation {
   void bind(const OperationMemory& m) override {
     memory_ = m;
     void* weights = const_cast<void*>(r_.context.packed.at(r_.graph, conv_.weight));
-    forward_pack_ = forward_tensors(weights, sums());
-    if (fused_ != nullptr && !r_.context.plans->runs(*fused_, forward_pack_)) {
-      drop_fused();
-      require(forward_, "forward pass");
-      forward_pack_ = forward_tensors(weights, nullptr);
-    }
+    bind_forward(weights);
     recompute_pack_ = forward_tensors(weights, static_cast<float*>(r_.context.scratch.get()));
     if (m.output_gradients.empty()) return;
     void* dy = m.output_gradients[0];
     weights_pack_ = bind_tensors(
         {{ConvPlans::kX, m.inputs[0]}, {ConvPlans::kDy, dy}, {ConvPlans::kW, gradient_target()}},
         plan_workspace());
+    require_run(weights_, weights_pack_, "weight gradient");
     if (data_ == nullptr || m.input_gradients[0] == nullptr) return;
     data_pack_ = bind_tensors(
         {{ConvPlans::kDy, dy}, {ConvPlans::kW, weights}, {ConvPlans::kX, m.input_gradients[0]}},
         plan_workspace());
+    require_run(data_, data_pack_, "data gradient");
   }
 
-  void forward() override { compute(forward_pack_); }
+  void forward() override {
+    if (clears_sums()) {
+      const auto all = std::as_writable_bytes(r_.context.parameters.batch_statistics);
+      check(cudaMemsetAsync(all.data(), 0, all.size(), r_.stream()), "cudaMemsetAsync");
+    }
+    compute(forward_pack_);
+  }
   /// The batch norm has made its statistics of the sums by now.
   void recompute() override { compute(recompute_pack_); }
 
@@ -66,6 +70,16 @@ class Conv final : public Operation {
   }
 
  private:
+  void bind_forward(void* weights) {
+    forward_pack_ = forward_tensors(weights, sums());
+    if (fused_ != nullptr && !runs(*fused_, forward_pack_)) {
+      drop_fused();
+      require(forward_, "forward pass");
+      forward_pack_ = forward_tensors(weights, nullptr);
+    }
+    if (fused_ == nullptr) require_run(forward_, forward_pack_, "forward pass");
+  }
+
   void compute(const Descriptor& tensors) {
     execute(fused_ != nullptr ? fused_ : forward_, tensors);
     if (fused_ != nullptr || !has_epilogue()) return;
@@ -84,8 +98,15 @@ class Conv final : public Operation {
           "cuDNN has no engine for the {} of layer {} in this precision on this GPU{}{}", what,
           r_.self().name, why, tried));
     }
-    r_.context.request_scratch(staging_bytes() + plan->workspace_bytes);
+    r_.context.request_scratch(plan->workspace_bytes, staging_bytes());
     return plan;
+  }
+
+  bool runs(const CudnnPlan& plan, const Descriptor& tensors) const {
+    return r_.context.plans->runs(plan, tensors, r_.context.workspace_room());
+  }
+  void require_run(const CudnnPlan* plan, const Descriptor& tensors, const char* what) {
+    if (!runs(*plan, tensors)) require(nullptr, what);
   }
 
   bool has_epilogue() const { return conv_.bias != kNone || r_.has_residual(); }
@@ -169,6 +190,16 @@ class Conv final : public Operation {
     for (NodeId node = 1; node < r_.node; ++node)
       if (std::holds_alternative<ConvNode>(r_.graph.node(node).kind)) return false;
     return true;
+  }
+
+  /// cuDNN's engines add sums to what they find there, and are not known to
+  /// clear it. The first node of all does, for all: forward makes every
+  /// statistic anew.
+  bool clears_sums() const {
+    const auto& summed = r_.context.summed;
+    const auto first = summed.lower_bound({r_.batch, NodeId{0}});
+    const bool any = first != summed.end() && first->first == r_.batch;
+    return r_.node == 1 && r_.mode == Mode::train && any;
   }
 
   /// In place of the batch norm's statistics.

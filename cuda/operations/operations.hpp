@@ -86,6 +86,7 @@ struct Context {
   PackedWeights packed;
   ParameterMemory parameters;
   std::size_t scratch_bytes = 0;  ///< the most that any operation asked for
+  std::size_t staged_bytes = 0;   ///< the most that any stages there, before its workspace
   DeviceMemory scratch;           ///< shared: an operation's use ends with its call
   /// Batch norms in training, by batch size, that find the sums of their
   /// channels in place of their statistics: the convolution that they read
@@ -93,7 +94,12 @@ struct Context {
   std::set<std::pair<int, NodeId>> summed;
   DeviceMemory sums;  ///< a SumScratch
 
-  void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
+  void request_scratch(std::size_t workspace, std::size_t staged = 0) {
+    scratch_bytes = std::max(scratch_bytes, staged + workspace);
+    staged_bytes = std::max(staged_bytes, staged);
+  }
+  /// What every operation has for a workspace, once all have asked.
+  std::size_t workspace_room() const { return scratch_bytes - staged_bytes; }
   SumScratch* sum_scratch() {
     if (!sums) {
       sums = make_device_memory(sizeof(SumScratch));

@@ -86,8 +86,11 @@ class KernelCounter {
     const double pixels = double(graph_.shape(graph_.input()).elements()) / kImageChannels;
     const bool bf16 = element_ == sizeof(kernels::Bfloat16);
     const double parameter = bf16 ? 20 + 6 + 6 : 20;
+    const bool clears = sums_in_epilogues();
     return {{{0, batch_ * (kImageBytes + pixels * kStoredBytes)}, Part::other, 2},
-            {{0, 0}, Part::other, 4},
+            {{0, double(clears * graph_.statistics_count() * sizeof(float))},
+             Part::other,
+             4 + int(clears)},
             {{0, double(graph_.parameter_count()) * parameter}, Part::other, bf16 ? 5 : 4}};
   }
 
@@ -115,6 +118,19 @@ class KernelCounter {
     });
   }
 
+  /// Whether the convolution that a batch norm reads has summed for it.
+  bool is_summed(NodeId norm) const {
+    const Node& before = graph_.node(input(norm));
+    const auto* conv = std::get_if<ConvNode>(&before.kind);
+    return conv != nullptr && element_ == sizeof(kernels::Bfloat16) &&
+           (conv->bias != kNone || before.inputs.size() == 2);
+  }
+  bool sums_in_epilogues() const {
+    for (NodeId id = 1; id <= graph_.logits(); ++id)
+      if (std::holds_alternative<BatchNormNode>(graph_.node(id).kind) && is_summed(id)) return true;
+    return false;
+  }
+
   void count(NodeId, const InputNode&) {}
   void count(NodeId id, const ConvNode& conv) {
     const bool first = input(id) == graph_.input();
@@ -140,11 +156,7 @@ class KernelCounter {
     const double gradients = graph_.readers(id).size() > 1 ? 2 : 1;
     const double addend = graph_.readers(input(id)).size() > 1 ? 1 : 0;
     const double residual = adds(id) ? 1 : 0;
-    const Node& before = graph_.node(input(id));
-    const auto* conv = std::get_if<ConvNode>(&before.kind);
-    const bool summed =
-        conv != nullptr && element_ == 2 && (conv->bias != kNone || before.inputs.size() == 2);
-    move(id, Part::statistics, summed ? 0 : 1);
+    move(id, Part::statistics, is_summed(id) ? 0 : 1);
     move(id, Part::apply, 2 + residual);
     move(id, Part::gradient_sums, 1 + gradients + residual * (norm.relu ? 2 : 1));
     move(id, Part::input_gradient, 2 + (adds(id) ? 1 : gradients) + addend);

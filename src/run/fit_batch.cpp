@@ -83,8 +83,10 @@ class Fitter {
 
   /// Plans once before free memory is measured: libraries load what they need for it.
   void begin() {
-    together(group_, [this] {
-      plan(wants_most() ? 1 : 0);
+    const std::size_t first = wants_most() ? 1 : 0;
+    request_.prepare([&] { plan(first); });
+    together(group_, [&] {
+      plan(first);
       asked_ = wants_most() ? 0 : run_.largest_micro_batch();
     });
     group_.barrier();
@@ -105,6 +107,7 @@ class Fitter {
   /// Leaves `batch` planned.
   bool fits(std::size_t batch) {
     bool here = false;
+    request_.prepare([&] { plan(batch); });
     together(group_, [&] {
       plan(batch);
       here = need_.total() <= room_.bytes;

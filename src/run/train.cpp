@@ -167,9 +167,12 @@ class TrainRun {
     const auto choose_engines = [this](const std::function<void(Backend&)>& plan) {
       warnings_.push_back(agree_on_engines(world_, config_, options_, *backend_, plan));
     };
+    const auto prepare = [this](const std::function<void()>& plan) {
+      compile_in_turns(world_, *backend_, plan);
+    };
     FittedReplica fitted = fit_replica(
         world_, {config_, *graph_, *backend_, *sums_.all_reduce, sums_.bucket_ends, data_,
-                 world_.host(), device_.uuid, resuming_.active(), choose_engines});
+                 world_.host(), device_.uuid, resuming_.active(), choose_engines, prepare});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();

@@ -92,6 +92,8 @@ struct FitRequest {
   /// Collective: chooses the engines that `backend` uses, once the batch is
   /// known. It may call `plan` to plan the same on another backend.
   std::function<void(const std::function<void(Backend&)>& plan)> choose_engines;
+  /// Collective: called before all ranks plan, with what they will do.
+  std::function<void(const std::function<void()>& plan)> prepare;
 };
 
 /// A replica whose batch fits into memory.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <span>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
 #include "cuda/device/device_query.hpp"
+#include "device_choice.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -103,13 +105,25 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
   if (fs::exists(config.tuning_file))
     tuning = use_tuning(*backend, read_tuning_file(config.tuning_file), config.tuning_file);
+  const auto write = [&] {
+    add_engines(*backend, tuning);
+    write_atomically(config.tuning_file, tuning_text(tuning));
+  };
+#if RUEDA_CUDA_TRAINS
+  cuda::plan_store(*backend)->when_timed(write);  // a run that is killed leaves what it measured
+#endif
   plan(*backend);
-  add_engines(*backend, tuning);
+  write();
   left_out = left_out_engines(*backend);
-  const std::string text = tuning_text(tuning);
-  write_atomically(config.tuning_file, text);
-  return text;
+  return tuning_text(tuning);
 }
+
+#if RUEDA_CUDA_TRAINS
+bool shares_plans() {
+  const char* word = environment_variable("RUEDA_SHARE_PLANS");
+  return word == nullptr || std::string_view(word) != "0";
+}
+#endif
 
 }  // namespace
 
@@ -183,6 +197,51 @@ std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
   });
   together(world, [&] { use_tuning(backend, text, config.tuning_file); });
   return left_out;
+}
+
+std::map<std::string, int> share_out_plans(const std::vector<std::string>& wanted) {
+  std::map<std::string, std::vector<std::size_t>> wanting;  // ranks
+  for (std::size_t rank = 0; rank < wanted.size(); ++rank) {
+    std::istringstream lines(wanted[rank]);
+    for (std::string title; std::getline(lines, title);) wanting[title].push_back(rank);
+  }
+  std::map<std::string, int> shares;
+  std::vector<int> load(wanted.size());
+  for (const auto& [title, ranks] : wanting) {
+    const std::size_t rank =
+        *std::ranges::min_element(ranks, {}, [&](std::size_t r) { return load[r]; });
+    ++load[rank];
+    shares[title] = int(rank);
+  }
+  return shares;
+}
+
+void compile_in_turns([[maybe_unused]] RankGroup& world, [[maybe_unused]] Backend& backend,
+                      [[maybe_unused]] const std::function<void()>& plan) {
+#if RUEDA_CUDA_TRAINS
+  cuda::PlanStore* store = cuda::plan_store(backend);
+  const bool takes_part = store != nullptr && shares_plans();
+  if (world.size() == 1 || !max_over_ranks(world, takes_part)) return;
+  std::string wanted;
+  together(world, [&] {
+    if (!takes_part) return;
+    store->put_off_compilation(true);
+    plan();
+    for (const std::string& title : store->put_off()) wanted += title + "\n";
+  });
+  std::map<std::string, std::string> compiled;
+  const auto shares = share_out_plans(all_gather_text(world, wanted));
+  together(world, [&] {
+    for (const auto& [title, rank] : shares)
+      if (rank == world.rank()) compiled[title] = store->compile(title);
+  });
+  for (const auto& [title, rank] : shares) {
+    const auto texts = all_gather_text(world, compiled[title]);
+    const std::string& text = texts[std::size_t(rank)];
+    if (takes_part && rank != world.rank() && !text.empty()) store->restore_from(title, text);
+  }
+  if (takes_part) store->put_off_compilation(false);
+#endif
 }
 
 std::string left_out_engines([[maybe_unused]] const Backend& backend) {

@@ -76,11 +76,21 @@ std::string read_tuning_file(const std::string& file);
 /// Collective. Sets the engines of --tuning-file in `backend`, which has no
 /// plans yet. With --tune-engines rank 0 measures them first: `plan` plans all
 /// that training will need on a backend of rank 0's own, and rank 0 writes the
-/// file. Returns, on rank 0, a warning that names engines which measuring left
-/// out. Throws InputError alike on all ranks.
+/// file, anew after each kind of work. Returns, on rank 0, a warning that names engines which
+/// measuring left out. Throws InputError alike on all ranks.
 std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
                              const BackendOptions& options, Backend& backend,
                              const std::function<void(Backend&)>& plan);
+
+/// Collective. To be called before all ranks make plans on their `backend`, by
+/// `plan`: of what NVRTC compiles, each rank compiles a part, and gets the rest
+/// from others. Where that does not work, the rank compiles when it plans. A
+/// rank with the environment variable RUEDA_SHARE_PLANS=0 takes no part.
+void compile_in_turns(RankGroup& world, Backend& backend, const std::function<void()>& plan);
+
+/// Which rank compiles which plan, from the titles of those that each rank
+/// wants, one a line: a rank that wants it, and all about as many.
+std::map<std::string, int> share_out_plans(const std::vector<std::string>& wanted);
 
 /// A warning that names the engines which `backend` left out because they did
 /// not compile or run; empty if none.

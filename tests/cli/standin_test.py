@@ -72,7 +72,7 @@ class Ranks(StandInCase):
             with self.subTest(model), tempfile.TemporaryDirectory() as folder:
                 self.trained(1, *words, "--backend", "cuda", "--global-batch", "1", "--data-limit", "2", "--epochs", "1",
                              "--eval-every", "0", RUEDA_STANDIN_COUNTERS=folder)  # fmt: skip
-                nodes = int(next(Path(folder).iterdir()).read_text().split("graph_nodes ")[1])
+                nodes = int(next(Path(folder).iterdir()).read_text().split("graph_nodes ")[1].split()[0])
                 text = self.program.run("summary", *words, "--roofline", "H200").out
                 self.assertEqual(int(re.search(r"\n  all +(\d+)", text)[1]) - 6, nodes - 4, text)
 
@@ -234,6 +234,70 @@ class Weights(StandInCase):
         header, data = read_header(self.folder / name)
         trained = {key for key in header if key.endswith((".weight", ".bias"))}
         return {key: data[slice(*header[key]["data_offsets"])] for key in trained}
+
+
+class Engines(StandInCase):
+    """Those of the stand-in that use tensor cores are compiled at run time."""
+
+    def compilations(self, ranks, contexts, *words):
+        """By rank, how many plans it compiled, and how the run ended. `contexts`: what the environment of single ranks
+        has besides, by rank."""
+        command = []
+        with tempfile.TemporaryDirectory() as folder:
+            run_dir = f"run-{Path(folder).name}"
+            for rank in range(ranks):
+                (Path(folder) / str(rank)).mkdir()
+                changes = {"RUEDA_STANDIN_COUNTERS": f"{folder}/{rank}", **contexts.get(rank, {})}
+                command += [":"] * (rank > 0) + ["-n", "1"]
+                command += [word for name, value in changes.items() for word in ("-x", f"{name}={value}")]
+                command += [self.program.binary, "train", *SMALL, *SHARED, *words, "--run-dir", run_dir]
+            result = self.program.launch("--bind-to", "none", *command)
+            texts = [next((Path(folder) / str(rank)).iterdir()).read_text("utf-8") for rank in range(ranks)]
+        return [int(text.split("compilations ")[1]) for text in texts], result, run_dir
+
+    def test_an_engine_that_does_not_run_gives_way_to_the_next(self):
+        """In each of the three directions, or the run would end."""
+        words = [*SHARED, "--precision", "tf32"]
+        record = self.trained(1, *words, RUEDA_STANDIN_NO_RUN="0")
+        self.assertSameBits(record, self.known_run(1, *words))
+        self.assertIn("engines of cuDNN do not compile or run; others are used", record["said"])
+        self.assertIn('eng0{k2=1} for "forward', record["said"])
+
+    def test_ranks_compile_each_plan_once(self):
+        """Each a part. They get as many images, so that all want the same plans."""
+        words = ("--precision", "tf32", "--data-limit", "24", "--epochs", "1", "--eval-every", "0")
+        alone, _, run_dir = self.compilations(3, {rank: {"RUEDA_SHARE_PLANS": "0"} for rank in range(3)}, *words)
+        expected, plans = self.program.record(run_dir), alone[0]
+        self.assertEqual(alone, [plans] * 3)
+        self.assertGreater(plans, 10)
+        shared, result, run_dir = self.compilations(3, {}, *words)
+        self.completed(result)
+        self.assertEqual(sum(shared), plans)
+        self.assertLessEqual(max(shared) - min(shared), 1)
+        self.assertSameBits(self.program.record(run_dir), expected)
+        with self.subTest("a rank to which cuDNN refuses the others' plans compiles all"):
+            some, result, run_dir = self.compilations(3, {1: {"RUEDA_STANDIN_NO_RESTORE": "1"}}, *words)
+            self.completed(result)
+            self.assertEqual(some, [shared[0], plans, shared[2]])
+            self.assertSameBits(self.program.record(run_dir), expected)
+        with self.subTest("where a rank cannot compile its part, the others compile that too"):
+            some, result, _ = self.compilations(3, {1: {"RUEDA_STANDIN_NO_COMPILE": "0"}}, *words)
+            self.completed(result)
+            self.assertEqual(some, [shared[0] + shared[1], shared[1], shared[2] + shared[1]])
+        with self.subTest("a rank that fails leaves none waiting"):
+            _, result, _ = self.compilations(3, {1: {"RUEDA_STANDIN_NO_COMPILE": "9"}}, *words)
+            self.refused(result, "rank 1", "cuDNN has no engine", code=1)
+
+    def test_a_tuning_run_that_ends_early_leaves_what_it_measured(self):
+        """Memory is short for the last layers, whose weights are large. What the device reports is more."""
+        words = [*SHARED, "--tune-engines", "--tuning-file"]
+        self.trained(1, *words, "whole.json")
+        result = self.start(1, *words, "part.json", RUEDA_STANDIN_CLAIMED="100000000", RUEDA_STANDIN_MEMORY="150000")
+        self.refused(result, "out of memory", code=1)
+        whole, part = self.read("whole.json"), self.read("part.json")
+        self.assertLess(0, len(part["engines"]))
+        self.assertLess(part["engines"].keys(), whole["engines"].keys())
+        self.assertLess(part["seconds"].keys(), whole["seconds"].keys())
 
 
 class DeviceMemory(StandInCase):

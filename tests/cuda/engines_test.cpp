@@ -75,6 +75,13 @@ const std::vector<Training> kModels = {{"resnet20", 32, 128},
                                        {"resnet101v2", 128, 256},
                                        {"resnet152v2", 128, 256}};
 
+bool has_note(const CudnnPlan& plan, cudnnBackendNumericalNote_t note) {
+  const auto notes =
+      plan.config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR)
+          .get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+  return std::ranges::find(notes, note) != notes.end();
+}
+
 /// The plans of like layers: their number by GPU and engine, their notes, the largest workspace in
 /// bytes, and the seconds of a processor for the slowest.
 struct Plans {
@@ -86,10 +93,7 @@ struct Plans {
   void add(const std::string& gpu, const CudnnPlan& plan, double took) {
     ++engines[gpu][plan.engine.substr(3, plan.engine.find('{') - 3)];
     if (compiled_at_run_time(plan)) notes.insert("compiled");
-    for (const auto note :
-         plan.config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR)
-             .get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE))
-      if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) notes.insert("bits vary");
+    if (has_note(plan, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) notes.insert("bits vary");
     workspace = std::max(workspace, plan.workspace_bytes);
     seconds = std::max(seconds, took);
   }
@@ -118,9 +122,9 @@ struct Planner {
     context.precision = precision;
     context.plans = std::make_unique<PlanStore>(
         CudnnTarget{nullptr, properties.get()},
-        PlanLimits{.tensor_cores = precision != Precision::fp32, .deterministic = deterministic});
-    if (const char* folder = std::getenv("RUEDA_PLAN_CACHE"))
-      context.plans->keep_in(folder, gpu.name);
+        PlanLimits{.tensor_cores = precision != Precision::fp32, .deterministic = deterministic},
+        gpu.name);
+    if (const char* folder = std::getenv("RUEDA_PLAN_CACHE")) context.plans->keep_in(folder);
   }
 
   static bool feeds_norm(const Graph& graph, NodeId node) {
@@ -147,6 +151,9 @@ struct Planner {
         CAPTURE(t.model, batch, graph.node(node).name, what, context.plans->failures());
         CHECK(plan != nullptr);
         if (plan == nullptr || !seen.insert(plan).second) return;
+        CAPTURE(plan->engine);
+        CHECK(has_note(*plan, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ==
+              (context.precision != Precision::fp32));
         table[fmt::format("{0} | {1}x{1}{2}{3}", what, conv->kernel, conv->stride == 1 ? "" : "/2",
                           stem ? ", stem" : "")]
             .add(name, *plan, took);
@@ -233,6 +240,31 @@ TEST_CASE("cuDNN has an engine for every convolution of every model on an A100 a
   Planner planner(table, gpu, precision, deterministic);
   for (const Training& t : kModels)
     for (const int batch : {t.batch, 13}) planner.plan(t, batch, false);
+}
+
+/// What tuning times for a 3x3 convolution of 64 channels.
+TEST_CASE("the tiles of one engine have names of their own, and several are suggested") {
+  if (cudnnGetVersion() < 90800) return;
+  const Gpu gpu = GENERATE(kH100, kA100);
+  const Descriptor properties = describe(gpu);
+  const CudnnTarget target{nullptr, properties.get()};
+  const TensorSpec image{{128, 64, 32, 32}, CUDNN_DATA_BFLOAT16};
+  CudnnGraph graph;
+  graph.conv(ConvDirection::forward, graph.tensor(2, {{64, 64, 3, 3}, CUDNN_DATA_BFLOAT16}),
+             graph.tensor(1, image), graph.tensor(3, image), {1, 1});
+  const Descriptor operations = graph.finish(target);
+  const PlanLimits limits;
+  const auto plans = make_plans(target, operations, limits);
+  CHECK(plans.size() == limits.most);
+  std::map<std::string, std::size_t> tiles;
+  std::set<std::string> names;
+  for (const CudnnPlan& plan : plans) {
+    CAPTURE(plan.engine);
+    CHECK(names.insert(plan.engine).second);
+    CHECK(plan.engine.find("{k") != plan.engine.npos);
+    ++tiles[plan.engine.substr(0, plan.engine.find('{'))];
+  }
+  CHECK(std::ranges::any_of(tiles, [&](auto& t) { return t.second == limits.most_of_engine; }));
 }
 
 TEST_CASE("cuDNN plans ResNet-18 and ResNet50V2 for an H200 as the table says", "[.plans]") {

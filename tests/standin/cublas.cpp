@@ -62,11 +62,13 @@ extern "C" {
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
   if (standin::device_count() == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (standin::forbid_in_capture() != cudaSuccess) return CUBLAS_STATUS_ALLOC_FAILED;
   *handle = new cublasContext;
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+  if (standin::forbid_in_capture() != cudaSuccess) return CUBLAS_STATUS_INTERNAL_ERROR;
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -86,6 +88,7 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_S
 const char* cublasGetStatusString(cublasStatus_t status) {
   return status == CUBLAS_STATUS_SUCCESS            ? "the requested operation has succeeded"
          : status == CUBLAS_STATUS_NOT_INITIALIZED  ? "the library was not initialized"
+         : status == CUBLAS_STATUS_ALLOC_FAILED     ? "an internal allocation failed"
          : status == CUBLAS_STATUS_INVALID_VALUE    ? "an unsupported value was passed"
          : status == CUBLAS_STATUS_EXECUTION_FAILED ? "the function failed to launch on the GPU"
          : status == CUBLAS_STATUS_NOT_SUPPORTED    ? "the functionality is not supported"

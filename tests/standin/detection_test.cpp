@@ -4,12 +4,14 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <memory>
 #include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cublas_v2.h>
 
 #include "../cuda/device_tools.hpp"
 #include "../support/common.hpp"
@@ -42,6 +44,21 @@ void end(cudaStream_t stream, cudaError_t code = cudaErrorStreamCaptureInvalidat
   CHECK(graph == nullptr);
   CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
   static_cast<void>(cudaGetLastError());
+}
+
+struct DestroyGraph {
+  void operator()(cudaGraphExec_t exec) const { static_cast<void>(cudaGraphExecDestroy(exec)); }
+};
+
+/// A graph without nodes.
+std::unique_ptr<CUgraphExec_st, DestroyGraph> record_nothing(cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  begin(stream);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  return std::unique_ptr<CUgraphExec_st, DestroyGraph>(exec);
 }
 
 /// Pinned memory for a number.
@@ -120,15 +137,29 @@ TEST_CASE("what is forbidden in a capture fails and makes it invalid") {
     CHECK(cudaEventRecord(event.get(), stream.get()) == cudaSuccess);
     return cudaEventSynchronize(event.get());
   };
-  for (const Call& c : {Call{[&] { return cudaMalloc(&memory, 4); }},
-                        Call{[&] { return cudaStreamSynchronize(stream.get()); }},
-                        Call{[&] { return cudaEventSynchronize(outside.get()); }},
-                        Call{[&] { return cudaEventQuery(outside.get()); }},
-                        Call{[&] { return cudaDeviceSynchronize(); }},
-                        Call{[&] { return cudaLaunchHostFunc(nullptr, do_nothing, nullptr); }},
-                        Call{in_another_thread}, Call{on_event_of_capture, cudaErrorCapturedEvent},
-                        Call{[&] { return cudaStreamWaitEvent(stream.get(), outside.get(), 0); },
-                             cudaErrorStreamCaptureIsolation}}) {
+  const auto all_in_another_thread = [] {
+    return std::async(std::launch::async, cudaDeviceSynchronize).get();
+  };
+  const auto device = make_device_memory(4);
+  const auto pageable = std::make_unique<unsigned>();
+  const auto recorded = record_nothing(other.get());
+  for (const Call& c :
+       {Call{[&] { return cudaMalloc(&memory, 4); }},
+        Call{[&] { return cudaHostAlloc(&memory, 4, cudaHostAllocDefault); }}, Call{[&] {
+          return copy(device.get(), pageable.get(), cudaMemcpyHostToDevice, stream.get());
+        }},
+        Call{[&] {
+          return copy(pageable.get(), device.get(), cudaMemcpyDeviceToHost, stream.get());
+        }},
+        Call{[&] { return cudaMemcpy(pageable.get(), device.get(), 4, cudaMemcpyDeviceToHost); }},
+        Call{[&] { return cudaGraphLaunch(recorded.get(), stream.get()); }},
+        Call{all_in_another_thread}, Call{[&] { return cudaStreamSynchronize(stream.get()); }},
+        Call{[&] { return cudaEventSynchronize(outside.get()); }},
+        Call{[&] { return cudaDeviceSynchronize(); }},
+        Call{[&] { return cudaLaunchHostFunc(nullptr, do_nothing, nullptr); }},
+        Call{in_another_thread}, Call{on_event_of_capture, cudaErrorCapturedEvent},
+        Call{[&] { return cudaStreamWaitEvent(stream.get(), outside.get(), 0); },
+             cudaErrorStreamCaptureIsolation}}) {
     begin(stream.get());
     CHECK(c.call() == c.code);
     CHECK(memory == nullptr);
@@ -254,6 +285,26 @@ struct Sum {
 
 }  // namespace
 
+TEST_CASE("libraries are not opened in a capture, nor are plans made") {
+  const auto stream = make_stream();
+  const Sum sum;
+  const auto invalidates = [&](const std::function<bool()>& fails) {
+    begin(stream.get());
+    CHECK(fails());
+    end(stream.get());
+  };
+  cudnnHandle_t cudnn = nullptr;
+  cublasHandle_t cublas = nullptr;
+  invalidates([&] { return cudnnCreate(&cudnn) != CUDNN_STATUS_SUCCESS; });
+  invalidates([&] { return cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS; });
+  invalidates([&] { return cudnnDestroy(sum.handle.get()) != CUDNN_STATUS_SUCCESS; });
+  invalidates(
+      [&] { return rueda::cuda::make_plans({sum.handle.get()}, sum.graph, {.most = 1}).empty(); });
+  CHECK(cublasCreate(&cublas) == CUBLAS_STATUS_SUCCESS);
+  invalidates([&] { return cublasDestroy(cublas) != CUBLAS_STATUS_SUCCESS; });
+  CHECK(cublasDestroy(cublas) == CUBLAS_STATUS_SUCCESS);
+}
+
 TEST_CASE("a descriptor says what it lacks, and what it was given wrongly") {
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   CHECK_THROWS_WITH(tensor.finalize(), Contains("BAD_PARAM") && Contains("TENSOR lacks attribute"));
@@ -305,13 +356,85 @@ TEST_CASE("an engine that does not run when it is tried is left out and named on
   };
   const CudnnPlan* plan = store.find("good", add_up);
   for (const bool twice : {false, true})
-    CHECK(store.runs(*plan, pack(twice ? nullptr : sum.y.data())));
+    CHECK(store.runs(*plan, pack(twice ? nullptr : sum.y.data()), 0));
   plan = store.find("bad", add_up);
   for (const bool twice : {false, true})
-    CHECK(!store.runs(*plan, pack(twice ? sum.y.data() : nullptr)));
+    CHECK(!store.runs(*plan, pack(twice ? sum.y.data() : nullptr), 0));
   CHECK(store.find("bad", add_up) == nullptr);
+  CHECK(!store.engines().contains("bad"));
   REQUIRE(store.failures().size() == 1);
   CHECK_THAT(store.failures().at(0), Contains("\"bad\"") && Contains("null pointer"));
+}
+
+TEST_CASE("in place of an engine that does not run comes the next whose workspace is there") {
+  const Sum sum;
+  const DeviceVector<float> workspace(Floats(1024), sum.stream.get());
+  const auto pack = rueda::cuda::bind_tensors(
+      {{1, sum.a.data()}, {2, sum.b.data()}, {3, sum.y.data()}}, workspace.data());
+  rueda::cuda::PlanStore store({sum.handle.get()}, {});
+  const bool is_chosen = GENERATE(false, true);  // by a tuning file
+  if (is_chosen) store.use({{"a sum", "eng0{k2=1}"}});
+  const std::size_t room = GENERATE(4096, 1024, 1023);
+  const CudnnPlan* plan = store.find("a sum", add_up);
+  REQUIRE(plan != nullptr);
+  CHECK(plan->engine == "eng0{k2=1}");
+  setenv("RUEDA_STANDIN_NO_RUN", "0", 1);
+  const bool runs = store.runs(*plan, pack, room);
+  unsetenv("RUEDA_STANDIN_NO_RUN");
+  CHECK(runs == (room >= 1024));
+  CHECK(store.find("a sum", add_up) == (runs ? plan : nullptr));
+  REQUIRE(store.failures().size() == 1);
+  CHECK_THAT(store.failures().at(0), Contains("eng0{k2=1} for \"a sum\""));
+  if (!runs) return;
+  CHECK(plan->engine == "eng1{k2=2}");
+  CHECK(store.engines().at("a sum") == plan->engine);
+  CHECK(cudnnBackendExecute(sum.handle.get(), plan->plan.get(), pack.get()) ==
+        CUDNN_STATUS_SUCCESS);
+  CHECK(sum.y.read() == Floats{11, 22, 33, 44});
+}
+
+TEST_CASE("work that was timed is reported at once") {
+  const Sum other;  // for its handle and stream
+  rueda::cuda::PlanStore store({other.handle.get()}, {});
+  store.tune(true);
+  std::vector<std::size_t> timed;
+  store.when_timed([&] { timed.push_back(store.engines().size()); });
+  for (const char* key : {"one", "another", "one"}) CHECK(store.find(key, add_up) != nullptr);
+  store.tune(false);
+  CHECK(store.find("a third", add_up) != nullptr);
+  CHECK(timed == std::vector<std::size_t>{1, 2});
+}
+
+TEST_CASE("a plan that was put off is made of what another store compiled, or is compiled") {
+  const Sum other;  // for its handle and stream
+  rueda::cuda::PlanStore compiles({other.handle.get()}, {}, "GPU");
+  rueda::cuda::PlanStore takes({other.handle.get()}, {}, "GPU");
+  for (auto* store : {&compiles, &takes}) {
+    store->put_off_compilation(true);
+    for (const char* key : {"one", "two"}) {
+      const CudnnPlan* plan = store->find(key, add_up);
+      REQUIRE(plan != nullptr);
+      CHECK(plan->put_off);
+    }
+    CHECK(store->put_off().size() == 2);
+  }
+  const auto titles = compiles.put_off();
+  CHECK(titles == takes.put_off());
+  const std::string text = compiles.compile(titles.at(0));
+  CHECK_THAT(titles.at(0), Contains("\"one\" on GPU, cuDNN 9"));
+  CHECK_THAT(text, Catch::StartsWith(titles.at(0)));
+  CHECK(compiles.put_off() == std::vector{titles.at(1)});
+  takes.restore_from(titles.at(0), text);
+  takes.restore_from(titles.at(1), text);  // of another plan
+  for (auto* store : {&compiles, &takes}) store->put_off_compilation(false);
+  setenv("RUEDA_STANDIN_NO_COMPILE", "0", 1);
+  for (auto* store : {&compiles, &takes}) {
+    CHECK(store->find("one", add_up)->engine == "eng0{k2=1}");
+    CHECK(store->find("two", add_up)->engine == "eng1{k2=2}");
+  }
+  unsetenv("RUEDA_STANDIN_NO_COMPILE");
+  REQUIRE(takes.kept_notes().size() == 1);
+  CHECK_THAT(takes.kept_notes().at(0), Contains("not this plan"));
 }
 
 TEST_CASE("an epilogue is left to a kernel that takes less time, also by a tuning file") {
@@ -345,8 +468,8 @@ TEST_CASE("a compiled plan is kept in a file, which is read only if it is whole 
   const ScratchDirectory folder;
   std::vector<std::string> notes;
   const auto engine_on = [&](const char* gpu) {
-    rueda::cuda::PlanStore store({other.handle.get()}, {});
-    store.keep_in(folder.path(), gpu);
+    rueda::cuda::PlanStore store({other.handle.get()}, {}, gpu);
+    store.keep_in(folder.path());
     const std::string engine = store.find("a sum", add_up)->engine;
     notes = store.kept_notes();
     return engine.substr(0, 4);
@@ -390,9 +513,10 @@ TEST_CASE("executing refuses pointers that no device could use") {
     CHECK_THROWS_WITH(sum.sum_of(c.plan, c.a, c.workspace), Contains(c.words));
   }
   CHECK_THROWS_WITH(sum.execute(0, {{1, a}}), Contains("not in the pack"));
+  CHECK_THROWS_WITH(sum.execute(0, {{0, a}}), Contains("never set"));
 }
 
-TEST_CASE("statistics in a graph: the sums and sums of squares of each channel") {
+TEST_CASE("statistics in a graph: sums and sums of squares are added to what is there") {
   const Sum other;  // for its handle and stream
   const auto tensor = [](std::int64_t id, const std::vector<std::int64_t>& dims) {
     const std::vector strides = {dims[1] * dims[2] * dims[3], std::int64_t{1}, dims[1] * dims[3],
@@ -429,6 +553,6 @@ TEST_CASE("statistics in a graph: the sums and sums of squares of each channel")
       rueda::cuda::bind_tensors({{1, x.data()}, {2, sums.data()}, {3, squares.data()}}, nullptr);
   CHECK(cudnnBackendExecute(other.handle.get(), plans.at(0).plan.get(), pack.get()) ==
         CUDNN_STATUS_SUCCESS);
-  CHECK(sums.read() == Floats{8, 8});
-  CHECK(squares.read() == Floats{20, 32});
+  CHECK(sums.read() == Floats{7, 7});
+  CHECK(squares.read() == Floats{19, 31});
 }

@@ -77,6 +77,12 @@ void set_attribute(Descriptor& descriptor, cudnnBackendAttributeName_t name,
                                 : Value(type, count, elements);
 }
 
+/// What allocates device memory or loads code, which CUDA forbids in a capture.
+void refuse_in_capture(const std::string& what) {
+  require(standin::forbid_in_capture() == cudaSuccess, what + " in a capture",
+          CUDNN_STATUS_INTERNAL_ERROR);
+}
+
 /// What a type of descriptor requires beyond having its attributes.
 void check_meaning(Descriptor& d) {
   switch (d.type) {
@@ -91,12 +97,15 @@ void check_meaning(Descriptor& d) {
           *d.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
       break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+      refuse_in_capture("making a plan");
       d.plan = standin::make_plan(d);
       break;
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
       require(d.values.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).count ==
                   d.values.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS).count,
               "VARIANT_PACK: as many pointers as ids are needed");
+      for (const auto id : d.all<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS))
+        require(id > 0, "VARIANT_PACK: an id of 0 looks like one that was never set");
       break;
     default:
       if (standin::is_operation(d.type)) static_cast<void>(standin::make_operation(d));
@@ -150,13 +159,16 @@ void cudnnGetLastErrorString(char* message, size_t max_size) {
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return guarded([&] {
     require(standin::device_count() > 0, "there is no device", CUDNN_STATUS_NOT_INITIALIZED);
+    refuse_in_capture("cudnnCreate");
     *handle = new cudnnContext;
   });
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
-  delete handle;
-  return CUDNN_STATUS_SUCCESS;
+  return guarded([&] {
+    refuse_in_capture("cudnnDestroy");
+    delete handle;
+  });
 }
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
@@ -206,7 +218,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
             standin::name_of(descriptor.type) + " is asked before it is finalised");
     const Value value = standin::value_of(descriptor, name);
     require(value.count == 0 || value.type == type, "an attribute is asked for in a wrong type");
-    if (count != nullptr) *count = value.count;
+    if (count != nullptr) *count = standin::count_for(name, value, requested);
     if (elements == nullptr || requested <= 0) return;
     hand_over(value, std::size_t(std::min(requested, value.count)), elements);
   });

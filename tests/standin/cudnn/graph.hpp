@@ -208,7 +208,10 @@ struct OperationGraph {
 class Plan {
  public:
   /// Refuses what is no ENGINECFG of the stand-in's.
-  explicit Plan(const Descriptor& engine_config);
+  explicit Plan(DescriptorPtr engine_config);
+
+  const Descriptor& config() const { return *config_; }
+  std::int64_t engine() const { return engine_; }
 
   /// Engine 0 needs none.
   std::size_t workspace_bytes() const;
@@ -218,17 +221,26 @@ class Plan {
   std::function<void()> bind(const Bindings::Pointers& pointers, void* workspace) const;
 
  private:
+  DescriptorPtr config_;
   std::shared_ptr<const OperationGraph> graph_;
   std::int64_t engine_;
 };
 
-/// The plan of an EXECUTION_PLAN: of its ENGINECFG, or of the text of a plan that this process
-/// made.
+/// The plan of an EXECUTION_PLAN: of its ENGINECFG, or of a plan's text.
 std::shared_ptr<const Plan> make_plan(const Descriptor& descriptor);
+
+/// A descriptor and all that it refers to as a text, and back. Refuses other texts.
+std::string text_of(const Descriptor& descriptor);
+DescriptorPtr descriptor_in(const std::string& text);
 
 /// What is not stored but follows: heuristic results, notes of engines, sizes of plans; else what
 /// was set.
 Value value_of(const Descriptor& descriptor, cudnnBackendAttributeName_t name);
+
+/// How many elements an attribute is said to have by a call that has room for `requested`. cuDNN
+/// counts an ENGINECFG's knobs only where there is room for them.
+std::int64_t count_for(cudnnBackendAttributeName_t name, const Value& value,
+                       std::int64_t requested);
 
 /// Refuses graphs for which the heuristics have no engine.
 void check_pattern(const Descriptor& graph);

@@ -106,7 +106,8 @@ Operation make_pointwise(const Descriptor& d) {
           }};
 }
 
-/// Sums and sums of squares over each channel, for statistics in a convolution's epilogue.
+/// Sums and sums of squares over each channel, for statistics in a convolution's epilogue. They are
+/// added to what is there: cuDNN is not known to clear it.
 Operation make_gen_stats(const Descriptor& d) {
   const auto x = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_XDESC);
   const auto sum = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC);
@@ -121,9 +122,10 @@ Operation make_gen_stats(const Descriptor& d) {
               squares[i % sums.size()] += double(values[i]) * double(values[i]);
             }
             for (const auto& [to, from] : {std::pair(sum, sums), std::pair(square_sum, squares)}) {
-              Dense dense(to.dims);
-              std::copy(from.begin(), from.end(), dense.values.begin());
-              bindings.put(to, std::move(dense));
+              Dense added = bindings.get(to);
+              for (std::size_t c = 0; c < from.size(); ++c)
+                added.values[c] = float(double(added.values[c]) + from[c]);
+              bindings.put(to, std::move(added));
             }
           }};
 }

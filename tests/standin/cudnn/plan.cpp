@@ -1,6 +1,5 @@
 #include <cstring>
-
-#include <unistd.h>
+#include <utility>
 
 #include "../runtime/runtime.hpp"
 #include "graph.hpp"
@@ -23,6 +22,7 @@ void check_pointer(const TensorSpec& tensor, const void* pointer) {
 /// Engine 0 uses tensor cores, 1 is not deterministic, 2 is the fallback. The first two are
 /// compiled at run time.
 constexpr std::int64_t kEngines = 3;
+constexpr std::size_t kAllEngines = 9;
 constexpr auto kKnob = CUDNN_KNOB_TYPE_TILE_SIZE;
 
 std::shared_ptr<Descriptor> make(cudnnBackendDescriptorType_t type) {
@@ -67,18 +67,18 @@ Value behavior_notes(std::int64_t engine) {
   return {CUDNN_TYPE_BEHAVIOR_NOTE, notes};
 }
 
-/// Every plan whose text was asked for, by that text.
-std::map<std::string, std::shared_ptr<const Plan>>& written_plans() {
-  static std::map<std::string, std::shared_ptr<const Plan>> plans;
-  return plans;
+Value text_of_plan(const Plan& plan) {
+  const std::string text = text_of(plan.config());
+  return {CUDNN_TYPE_CHAR, std::vector<char>(text.begin(), text.end())};
 }
 
-Value text_of(const std::shared_ptr<const Plan>& plan) {
-  auto& plans = written_plans();
-  const std::string text =
-      "stand-in " + std::to_string(getpid()) + " plan " + std::to_string(plans.size());
-  plans[text] = plan;
-  return {CUDNN_TYPE_CHAR, std::vector<char>(text.begin(), text.end())};
+std::shared_ptr<const Plan> compile(const DescriptorPtr& config) {
+  auto plan = std::make_shared<Plan>(config);
+  const std::size_t fails = setting("RUEDA_STANDIN_NO_COMPILE", kEngines);
+  require(fails != std::size_t(plan->engine()) && fails != kAllEngines, "RUEDA_STANDIN_NO_COMPILE",
+          CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED);
+  if (behavior_notes(plan->engine()).count != 0) ++compilations;
+  return plan;
 }
 
 }  // namespace
@@ -86,12 +86,12 @@ Value text_of(const std::shared_ptr<const Plan>& plan) {
 std::shared_ptr<const Plan> make_plan(const Descriptor& d) {
   const auto text = d.all<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
   if (text.empty()) {
-    return std::make_shared<Plan>(
-        *d.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+    return compile(
+        d.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
   }
-  const auto known = written_plans().find(std::string(text.begin(), text.end()));
-  require(known != written_plans().end(), "the text is of no plan");
-  return known->second;
+  require(setting("RUEDA_STANDIN_NO_RESTORE", 0) == 0, "RUEDA_STANDIN_NO_RESTORE",
+          CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
+  return std::make_shared<Plan>(descriptor_in(std::string(text.begin(), text.end())));
 }
 
 OperationGraph::OperationGraph(const Descriptor& graph) {
@@ -109,14 +109,11 @@ OperationGraph::OperationGraph(const Descriptor& graph) {
   }
 }
 
-Plan::Plan(const Descriptor& engine_config) {
-  const auto engine =
-      engine_config.child(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+Plan::Plan(DescriptorPtr engine_config) : config_(std::move(engine_config)) {
+  const auto engine = config_->child(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   graph_ = std::make_shared<const OperationGraph>(
       *engine->child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
   engine_ = engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-  require(setting("RUEDA_STANDIN_NO_COMPILE", kEngines) != std::size_t(engine_),
-          "RUEDA_STANDIN_NO_COMPILE", CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED);
 }
 
 std::size_t Plan::workspace_bytes() const { return kWorkspacePerEngine * std::size_t(engine_); }
@@ -160,13 +157,18 @@ Value value_of(const Descriptor& d, cudnnBackendAttributeName_t name) {
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
       return behavior_notes(d.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
     case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
-      return text_of(d.plan);
+      return text_of_plan(*d.plan);
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       return integer(std::int64_t(d.plan->workspace_bytes()));
     default:
       const auto found = d.values.find(name);
       return found == d.values.end() ? Value{} : found->second;
   }
+}
+
+std::int64_t count_for(cudnnBackendAttributeName_t name, const Value& value,
+                       std::int64_t requested) {
+  return name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES && requested == 0 ? 0 : value.count;
 }
 
 }  // namespace rueda::standin

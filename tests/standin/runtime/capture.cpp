@@ -75,6 +75,7 @@ cudaError_t Capture::add(Stream& stream, std::function<Item()> prepare) {
 }
 
 std::atomic<std::size_t> largest_graph{0};
+std::atomic<std::size_t> compilations{0};
 
 std::recursive_mutex& order_mutex() {
   static auto& it = *new std::recursive_mutex;
@@ -167,6 +168,10 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (exec == nullptr) return note(cudaErrorInvalidValue);
   const std::lock_guard lock(standin::order_mutex());
+  const standin::Stream* launched_on = standin::find_stream(stream);
+  if (launched_on != nullptr && standin::capture_of(*launched_on)) {
+    return note(standin::forbid_for(*launched_on));  // a graph is no node of another
+  }
   std::vector<Item> items;
   for (const standin::Node& node : exec->nodes) items.push_back(node.prepare());
   return note(standin::submit(stream, [items = std::move(items), running = exec->running] {

@@ -91,7 +91,7 @@ void write_counters() {
   std::ofstream file(std::string(folder) + "/" + std::to_string(getpid()));
   file << "allocations " << counts.allocations << "\npeak_bytes " << counts.peak
        << "\nbytes_in_use " << counts.in_use << "\noverruns " << counts.overruns << "\ngraph_nodes "
-       << largest_graph << '\n';
+       << largest_graph << "\ncompilations " << compilations << '\n';
 }
 
 }  // namespace

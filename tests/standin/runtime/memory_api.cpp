@@ -58,6 +58,14 @@ bool is_captured(cudaStream_t handle) {
   return stream != nullptr && standin::capture_of(*stream) != nullptr;
 }
 
+/// A copy from or to pageable memory may have to wait.
+cudaError_t record_copy(void* to, const void* from, cudaStream_t handle, Item item) {
+  const std::lock_guard lock(standin::order_mutex());
+  if (is_pageable(from) || is_pageable(to))
+    return standin::forbid_for(*standin::find_stream(handle));
+  return standin::submit(handle, std::move(item));
+}
+
 /// What is pageable has been read when the call returns, as CUDA reads it into memory of its own.
 Item copy_of_read(void* to, const void* from, std::size_t bytes) {
   const auto* first = static_cast<const std::byte*>(from);
@@ -72,7 +80,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (standin::is_device_address(from) && !standin::is_device_address(to))
     MemoryMap::instance().count_copy_to_host(bytes);
   Item item = [=] { std::memmove(to, from, bytes); };
-  if (is_captured(stream)) return standin::submit(stream, std::move(item));
+  if (is_captured(stream)) return record_copy(to, from, stream, std::move(item));
   if (is_pageable(from)) item = copy_of_read(to, from, bytes);
   const cudaError_t code = standin::submit(stream, std::move(item));
   if (code != cudaSuccess || !is_pageable(to)) return code;

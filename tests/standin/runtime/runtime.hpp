@@ -122,12 +122,19 @@ std::recursive_mutex& order_mutex();
 /// Nodes of the largest graph that was made to run.
 extern std::atomic<std::size_t> largest_graph;
 
+/// Plans that cuDNN compiled at run time.
+extern std::atomic<std::size_t> compilations;
+
 /// The capture that a stream takes part in, or null. Called with the lock held.
 std::shared_ptr<Capture> capture_of(const Stream& stream);
 
 /// For calls that CUDA forbids in a thread while it captures: makes its captures invalid and
 /// returns cudaErrorStreamCaptureUnsupported, or returns cudaSuccess.
 cudaError_t forbid_in_capture();
+
+/// For calls about a stream that do so while it takes part in a capture of any thread, or while
+/// this thread captures. Called with the lock held.
+cudaError_t forbid_for(const Stream& stream);
 
 /// A point in a stream's work, reached once.
 class Mark {

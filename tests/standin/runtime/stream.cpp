@@ -89,7 +89,18 @@ std::vector<std::shared_ptr<Mark>> ends_of_work(int device) {
   return marks;
 }
 
-/// Refuses what would wait for a stream that is being captured, or while this thread captures.
+/// Refuses what would wait for a device while a stream of it is being captured, by any thread.
+cudaError_t forbid_for_device(int device) {
+  const std::lock_guard lock(order_mutex());
+  cudaError_t result = forbid_in_capture();
+  for (Stream* stream : streams().created) {
+    if (stream->device() == device && capture_of(*stream)) result = forbid_for(*stream);
+  }
+  return result;
+}
+
+}  // namespace
+
 cudaError_t forbid_for(const Stream& stream) {
   if (const auto capture = capture_of(stream)) {
     capture->valid = false;
@@ -97,8 +108,6 @@ cudaError_t forbid_for(const Stream& stream) {
   }
   return forbid_in_capture();
 }
-
-}  // namespace
 
 Stream::Stream(int device) : device_(device), queue_(std::make_shared<Queue>()) {
   std::thread([queue = queue_] {
@@ -201,7 +210,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  const cudaError_t code = standin::forbid_in_capture();
+  const cudaError_t code = standin::forbid_for_device(standin::current_device());
   if (code != cudaSuccess) return note(code);
   standin::synchronize_device(standin::current_device());
   return cudaSuccess;

@@ -178,6 +178,15 @@ TEST_CASE("devices of a host get segments that no usual bucket reaches", "[reduc
   CHECK(usual_segment_bytes({.hosts = 2, .memory_is_on_host = false}) == kDeviceSegmentBytes);
 }
 
+TEST_CASE("each plan is compiled by one of the ranks that want it, all compile about as many") {
+  using Shares = std::map<std::string, int>;
+  CHECK(share_out_plans({"", ""}).empty());
+  CHECK(share_out_plans({"a\nb\nc\n", "c\nb\na\n"}) == Shares{{"a", 0}, {"b", 1}, {"c", 0}});
+  // The first GPU is of another kind.
+  CHECK(share_out_plans({"x\ny\n", "a\nb\nc\n", "", "a\nb\nc\n"}) ==
+        Shares{{"a", 1}, {"b", 3}, {"c", 1}, {"x", 0}, {"y", 0}});
+}
+
 const Tuning kTuning{"NVIDIA H200",
                      "9.19.0",
                      {{"forward bf16 1x2x3x4", "eng7{k1=2}"}},
