@@ -10,6 +10,7 @@
 
 #include "cuda/device/handles.hpp"
 #include "cuda/kernels/kernels.hpp"
+#include "peer_blocks.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda::cuda {
@@ -119,6 +120,25 @@ class CudaReduceDevice final : public ReduceDevice {
     void* memory = kept_.emplace_back(make_device_memory(count * sizeof(float))).get();
     check(cudaMemsetAsync(memory, 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
     return {static_cast<float*>(memory), count};
+  }
+  /// The communication stream, which is waited for: what a kernel wrote is in the
+  /// memory of each GPU when the host sees it end, and a kernel that begins later
+  /// reads it from there.
+  void sum_all(std::span<const float* const> from, std::span<float* const> to,
+               std::size_t count) override {
+    peer_sum(from, to, count, stream());
+    wait(record_own());
+  }
+  std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override {
+    select();
+    auto block = export_block(count, handle);
+    check(cudaMemsetAsync(block.get(), 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
+    wait(record_own());
+    return block;
+  }
+  std::shared_ptr<float[]> map_peer_block(const PeerHandle& theirs) override {
+    select();
+    return import_block(theirs);
   }
   /// Of both streams.
   rueda::Event record() override {

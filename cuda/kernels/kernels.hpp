@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <typeinfo>
 
 #include <cuda_runtime_api.h>
@@ -42,6 +43,12 @@ struct SumScratch {
 
 /// into[i] = into[i] + from[i]: the ring's sum.
 void accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);
+
+/// to[k][i] = the sum of all from[r][i] in the order of TreeOrder: of up to
+/// kMostSummed arrays, into no more than there are, in the memory of any GPU that
+/// this one reaches. A target may be one of the sources.
+void peer_sum(std::span<const float* const> from, std::span<float* const> to, std::size_t count,
+              cudaStream_t stream);
 
 /// to[i] = from[i] rounded; if `lost` is not null, by kernels::narrow_with_feedback.
 void to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,

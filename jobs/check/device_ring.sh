@@ -127,6 +127,11 @@ for ranks in 2 4; do
   run_training 'train, device, no CUDA IPC' staged device all "no-ipc-$ranks" "${without_ipc[@]}"
   run_training 'train, staged' alone staged all "staged-$ranks"
   same_bits 'train, the same bits' "direct-$ranks" "own-$ranks" "no-ipc-$ranks" "staged-$ranks"
+  # The program maps the memory itself: nothing is left for MPI to copy.
+  run_case 'train, shared' "$ranks" alone "${train[@]}" all --all-reduce shared --run-dir "$scratch/shared-$ranks"
+  run_case 'train, staged, fixed order' "$ranks" alone "${train[@]}" all --transport staged --reduce-order fixed \
+    --run-dir "$scratch/fixed-$ranks"
+  same_bits 'train, shared, the bits of both' "shared-$ranks" "fixed-$ranks"
 done
 
 echo "$passed passed, $failed failed"

@@ -115,7 +115,7 @@ LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
 // The least of many rounds' means: a busy core makes others longer.
 LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer) try {
   if (host.size() == 1) return {};
-  const SharedWindow window(host, 0, 0);
+  const SharedWindow window(host, 0);
   const int left = RingPlan{0, host.rank(), host.size()}.left();
   std::uint32_t round = 0;
   const auto go_round = [&] {

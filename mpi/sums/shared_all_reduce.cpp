@@ -52,17 +52,30 @@ constexpr std::size_t kPage = 4096;
 
 std::size_t page_rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-std::size_t mailboxes_bytes(std::size_t mailbox) {
-  return page_rounded(2 * mailbox * sizeof(float));
-}
-
-std::size_t part_bytes(std::size_t arena, std::size_t mailbox) {
-  return kPage + mailboxes_bytes(mailbox) + page_rounded(arena * sizeof(float));
-}
+/// Of a rank's part of the window: a page for flag and offers, then its floats.
+std::size_t part_bytes(std::size_t floats) { return kPage + page_rounded(floats * sizeof(float)); }
 
 /// Room to begin each part on a page, wherever MPI lets it begin.
-std::size_t asked_bytes(std::size_t arena, std::size_t mailbox) {
-  return part_bytes(arena, mailbox) + kPage;
+std::size_t asked_bytes(std::size_t floats) { return part_bytes(floats) + kPage; }
+
+/// Where the arena begins in a rank's floats, behind the mailboxes.
+std::size_t arena_begin(std::size_t mailbox) {
+  return page_rounded(2 * mailbox * sizeof(float)) / sizeof(float);
+}
+
+std::size_t part_floats(std::size_t arena, std::size_t mailbox) {
+  return arena_begin(mailbox) + arena;
+}
+
+/// Of them, those that lie in the window.
+std::size_t window_floats(const ReduceDevice& device, std::size_t arena, std::size_t mailbox) {
+  return device.memory_is_on_host() ? part_floats(arena, mailbox) : 0;
+}
+
+/// None where the window does it, and where there is no peer.
+std::unique_ptr<PeerMemory> map_peers(RankGroup& ranks, ReduceDevice& device, std::size_t floats) {
+  if (device.memory_is_on_host() || ranks.size() == 1) return nullptr;
+  return std::make_unique<PeerMemory>(ranks, device, floats);
 }
 
 MPI_Win allocate(MPI_Comm ranks, std::size_t bytes) {
@@ -118,16 +131,14 @@ void SequenceFlag::await(std::uint32_t target) noexcept {
   sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::size_t mailbox)
-    : window_(allocate(ranks.handle(), asked_bytes(arena, mailbox))),
-      uncaught_(std::uncaught_exceptions()),
-      arena_(arena),
-      mailbox_(mailbox) {
+SharedWindow::SharedWindow(const Communicator& ranks, std::size_t floats)
+    : window_(allocate(ranks.handle(), asked_bytes(floats))),
+      uncaught_(std::uncaught_exceptions()) {
   static_assert(sizeof(Head) <= kPage);
   for (int rank = 0; rank < ranks.size(); ++rank) parts_.push_back(part_of(window_, rank));
   std::byte* mine = parts_[std::size_t(ranks.rank())];
   // A page lies near the process that writes it first.
-  std::fill_n(mine, part_bytes(arena_, mailbox_), std::byte{0});
+  std::fill_n(mine, part_bytes(floats), std::byte{0});
   new (mine) Head{};
   call_mpi("MPI_Barrier", MPI_Barrier, ranks.handle());
 }
@@ -136,22 +147,16 @@ SharedWindow::~SharedWindow() {
   if (std::uncaught_exceptions() == uncaught_ && mpi_is_active()) MPI_Win_free(&window_);
 }
 
-std::size_t SharedWindow::bytes(int ranks, std::size_t arena, std::size_t mailbox) {
-  return std::size_t(ranks) * asked_bytes(arena, mailbox);
+std::size_t SharedWindow::bytes(int ranks, std::size_t floats) {
+  return std::size_t(ranks) * asked_bytes(floats);
 }
 
 SharedWindow::Head& SharedWindow::head(int rank) const {
   return *std::launder(reinterpret_cast<Head*>(parts_[std::size_t(rank)]));
 }
 
-std::span<float> SharedWindow::mailbox(int rank, std::size_t turn) const {
-  auto* first = reinterpret_cast<float*>(parts_[std::size_t(rank)] + kPage);
-  return {first + turn * mailbox_, mailbox_};
-}
-
-std::span<float> SharedWindow::arena(int rank) const {
-  std::byte* part = parts_[std::size_t(rank)];
-  return {reinterpret_cast<float*>(part + kPage + mailboxes_bytes(mailbox_)), arena_};
+float* SharedWindow::floats(int rank) const {
+  return reinterpret_cast<float*>(parts_[std::size_t(rank)] + kPage);
 }
 
 std::size_t free_shared_memory() {
@@ -160,7 +165,7 @@ std::size_t free_shared_memory() {
   return std::size_t(room.f_bavail) * room.f_frsize;
 }
 
-// The shared window, in words.
+// The sums, in words.
 //
 // Each rank counts its meetings in a flag that all can see. A rank has come to
 // meeting m when its flag is m or more; it goes on when all flags are.
@@ -175,21 +180,50 @@ std::size_t free_shared_memory() {
 // Writing again into the same one is safe, because before that it was at a
 // meeting in between, to which every rank came after it had read. The same
 // holds for the offers, which name the slice that a rank is about to sum.
+//
+// On GPUs, ranks meet on the host. A rank raises its flag when the host has seen
+// the end of all its device's work on the slice: then what that wrote is in
+// memory, of whichever GPU. A peer begins to read after it has seen the flag, by
+// a kernel that it queues then. So no kernel waits for another one, and no GPU
+// has to be there for a peer to go on: two ranks may share one.
 
-SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device,
+SharedAllReduce::SharedAllReduce(Communicator& ranks, ReduceDevice& device,
                                  std::size_t arena_floats, std::size_t mailbox_floats)
     : ranks_(ranks),
       device_(device),
-      window_(ranks, arena_floats, mailbox_floats),
+      arena_floats_(arena_floats),
+      mailbox_floats_(mailbox_floats),
+      short_floats_(device.memory_is_on_host() ? std::min(kShortFloats, mailbox_floats) : 0),
+      peers_(map_peers(ranks, device, part_floats(arena_floats, mailbox_floats))),
+      window_(ranks, window_floats(device, arena_floats, mailbox_floats)),
       from_(std::size_t(ranks.size())),
-      to_(std::size_t(ranks.size())),
-      mailbox_floats_(mailbox_floats) {}
+      to_(std::size_t(ranks.size())) {
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    parts_.push_back(peers_ ? peers_->block(rank) : window_.floats(rank));
+}
+
+std::size_t SharedAllReduce::window_bytes(int ranks, const ReduceDevice& device,
+                                          std::size_t arena_floats) {
+  return SharedWindow::bytes(ranks, window_floats(device, arena_floats, kMailboxFloats));
+}
+
+std::span<float> SharedAllReduce::arena() {
+  if (!peers_ && !device_.memory_is_on_host()) return {};  // one rank
+  return {arena_of(ranks_.rank()), arena_floats_};
+}
+
+float* SharedAllReduce::mailbox_of(int rank, std::size_t turn) const {
+  return parts_[std::size_t(rank)] + turn * mailbox_floats_;
+}
+
+float* SharedAllReduce::arena_of(int rank) const {
+  return parts_[std::size_t(rank)] + arena_begin(mailbox_floats_);
+}
 
 Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
   if (ranks_.size() == 1 || slice.empty()) return ready;
   device_.wait(ready);
-  if (slice.size() > std::min(kShortFloats, mailbox_floats_) &&
-      lies_in(slice, window_.arena(ranks_.rank()))) {
+  if (slice.size() > short_floats_ && lies_in(slice, arena())) {
     sum_in_place(slice);
     return {};
   }
@@ -199,13 +233,13 @@ Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
 }
 
 void SharedAllReduce::sum_in_place(std::span<float> slice) {
-  const auto offset = std::size_t(slice.data() - window_.arena(ranks_.rank()).data());
+  const auto offset = std::size_t(slice.data() - arena().data());
   meet({offset, slice.size()});
   journal().add("shared", 0, [&] {
     const Range chunk = RingPlan{slice.size(), ranks_.rank(), ranks_.size()}.chunk(ranks_.rank());
     for (int rank = 0; rank < ranks_.size(); ++rank) {
       const auto i = std::size_t(rank);
-      from_[i] = to_[i] = window_.arena(rank).data() + offset + chunk.begin;
+      from_[i] = to_[i] = arena_of(rank) + offset + chunk.begin;
     }
     device_.sum_all(from_, to_, chunk.size());
   });
@@ -215,11 +249,12 @@ void SharedAllReduce::sum_in_place(std::span<float> slice) {
 
 void SharedAllReduce::sum_by_mailbox(std::span<float> block) {
   const std::size_t turn = (round_ + 1) % 2;
-  std::copy(block.begin(), block.end(), window_.mailbox(ranks_.rank(), turn).begin());
+  device_.copy({mailbox_of(ranks_.rank(), turn), block.size()}, block);
+  device_.wait(device_.record_own());
   meet({SharedWindow::kMailbox, block.size()});
   journal().add("shared", 0, [&] {
     for (int rank = 0; rank < ranks_.size(); ++rank)
-      from_[std::size_t(rank)] = window_.mailbox(rank, turn).data();
+      from_[std::size_t(rank)] = mailbox_of(rank, turn);
     to_[0] = block.data();
     device_.sum_all(from_, std::span(to_).first(1), block.size());
   });

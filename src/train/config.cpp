@@ -57,12 +57,10 @@ void check_all_reduce(const TrainConfig& c) {
   require(c.all_reduce != Algorithm::nccl || c.backend != BackendChoice::cpu,
           "--all-reduce nccl sums on GPUs, and --backend cpu trains without: give --all-reduce "
           "ring");
-  require(c.all_reduce != Algorithm::nccl || c.transport == TransportChoice::automatic,
-          "--transport says how gradients reach MPI, which --all-reduce nccl does without: leave "
-          "it at auto");
-  require(c.all_reduce != Algorithm::shared || c.backend != BackendChoice::cuda,
-          "--all-reduce shared adds in host memory, and --backend cuda keeps gradients on the GPU: "
-          "give --all-reduce ring");
+  const bool by_mpi = c.all_reduce != Algorithm::nccl && c.all_reduce != Algorithm::shared;
+  require(by_mpi || c.transport == TransportChoice::automatic,
+          "--transport says how gradients reach MPI, which --all-reduce " + algorithm +
+              " does without: leave it at auto");
 }
 
 void check_parallel(const TrainConfig& c) {

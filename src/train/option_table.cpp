@@ -167,8 +167,8 @@ const std::vector<TrainOption> kOptions = {
 
     {"all-reduce", kSums, words<&C::all_reduce>(), changes_bits, variant, "",
      "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
-     "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
-     "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
+     "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
+     "host; central: to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
     {"segment-kb", kSums, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
      "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by the table or the rule"},

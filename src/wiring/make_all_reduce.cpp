@@ -182,8 +182,7 @@ class ReduceMaker {
   }
 
   std::size_t window_bytes() const {
-    return SharedWindow::bytes(place_.world.size(), place_.arena_floats,
-                               SharedAllReduce::kMailboxFloats);
+    return SharedAllReduce::window_bytes(place_.world.size(), place_.device, place_.arena_floats);
   }
 
   /// For the rank with the least room: ranks of one host may be in different containers.
@@ -193,14 +192,11 @@ class ReduceMaker {
   }
 
   std::unique_ptr<AllReduce> make_shared() {
-    require_agreed(on_host(),
-                   "--all-reduce shared adds in host memory, and gradients of a GPU are not there: "
-                   "give --all-reduce ring");
     require_agreed(layout_.hosts() == 1,
                    "--all-reduce shared is for ranks of one host, and these are on " +
                        std::to_string(layout_.hosts()) + ": give --all-reduce ring");
     require_agreed(has_shared_room(),
-                   "--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
+                   "--all-reduce shared takes " + std::to_string((window_bytes() >> 20) + 1) +
                        " MiB of /dev/shm, which has not that much free: make it larger (docker: "
                        "--shm-size), or give --all-reduce ring");
     return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
@@ -222,6 +218,17 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
     text += ", fixed order";
   if (settings.error_feedback) text += " with error feedback";
   return settings.verify_messages ? text + ", messages verified" : text;
+}
+
+/// Collective. What sums by messages reaches MPI in one of several ways; NCCL
+/// and GPUs that read each other's memory know none of them.
+TransportDecision transport_of(Communicator& world, const TrainConfig& config,
+                               const ReduceDevice& device) {
+  const TransportDecision decision = agree_on_transport(world, config.transport, device);
+  const bool messages =
+      config.all_reduce != Algorithm::nccl && config.all_reduce != Algorithm::shared;
+  if (messages || device.memory_is_on_host()) return decision;
+  return {Transport::device, ""};
 }
 
 /// Collective: what `auto` would take for the longest bucket, where that is
@@ -280,7 +287,7 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   sums.bucket_ends = cut_buckets(run, graph, world.size());
   run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
   ReduceDevice& device = backend.reduce_device();
-  const TransportDecision decision = agree_on_transport(world, config.transport, device);
+  const TransportDecision decision = transport_of(world, config, device);
   run.transport = to_string(decision.transport);
   sums.warning = decision.warning;
   const ReduceSettings settings =

@@ -2,7 +2,7 @@
 """The whole program on the stand-in (docs/testing.md), whose device memory is host memory: what training does on
 it (ranks, devices, transports, precisions, order of work, memory), the bench and the doctor.
 
-usage: standin_test.py RUEDA_STANDIN MPIEXEC STALL_LIBRARY
+usage: standin_test.py RUEDA_STANDIN MPIEXEC STALL_LIBRARY DRIVER
 """
 
 import re
@@ -177,6 +177,45 @@ class Transport(StandInCase):
         direct = self.trained(2, *words, "device")
         self.assertSameBits(direct, self.trained(2, *words, "staged"))
         self.assertNear(losses(direct)[:2], losses(self.known_run(2, *SHARED))[:2], 1e-5)
+
+
+class Peers(StandInCase):
+    """Ranks whose GPUs map each other's memory, which is the driver's."""
+
+    def setUp(self):
+        self.driver = {"RUEDA_STANDIN_DRIVER": str(Path(self.paths[3]).resolve())}
+
+    def test_they_have_the_bits_of_the_fixed_order(self):
+        for ranks, words, env in (
+            (2, ["--bucket-mb", "0.4", "--overlap", "on"], DELAYS),
+            (4, ["--precision", "bf16", "--overlap", "off"], {"RUEDA_STANDIN_DEVICES": "4"}),
+        ):
+            fixed = [word for word in words if "overlap" not in word and word not in ("on", "off")]
+            shared = self.trained(ranks, *SHARED, *words, "--all-reduce", "shared", **env, **self.driver)
+            self.assertSameBits(shared, self.known_run(ranks, *FIXED, *fixed))
+            self.assertEqual(shared["all_reduce"]["algorithm"], "shared")
+            self.assertEqual(shared["all_reduce"]["transport"], "device")
+            self.assertNotIn(STAGING, shared["said"])
+
+    def test_one_rank_needs_no_peer(self):
+        self.assertSameBits(self.trained(1, *SHARED, "--all-reduce", "shared"), self.known_run(1, *SHARED))
+
+    def test_the_benchmark_has_them_and_auto_does_not_take_them(self):
+        words = (*MEASURED, *SHARED, "--algorithms", "auto,shared", "--json", "a.json")
+        self.completed(self.program.run_ranks(3, "bench", "all-reduce", *words, **self.driver))
+        self.assertEqual([one["algorithm"] for one in self.read("a.json")["results"]], ["auto", "shared"] * len(SIZES))
+        record = self.trained(2, *SHARED, "--all-reduce", "auto", **self.driver)
+        self.assertNotIn("shared", record["all_reduce"]["algorithm"])
+
+    def test_where_they_cannot_all_ranks_refuse(self):
+        words = [*SHARED, "--all-reduce", "shared"]
+        remedy = ("--gres", "give --all-reduce ring")
+        self.refused(self.start(2, *words), "cannot share its own", "cudaErrorNotSupported", *remedy)
+        for fault, said in (("open-fails", "cudaErrorMapBufferObjectFailed"),
+                            ("no-peer", "cudaErrorPeerAccessUnsupported"),
+                            ("pool-memory", "cudaIpcGetMemHandle failed")):  # fmt: skip
+            self.refused(self.start(3, *words, RUEDA_DRIVER_FAULT=fault, **self.driver), said, *remedy)
+        self.refused(self.start(2, *words, "--transport", "staged"), "--transport", "leave it at auto")
 
 
 class Order(StandInCase):
@@ -375,4 +414,4 @@ class Doctor(ProgramCase):
 
 
 if __name__ == "__main__":
-    main(3)
+    main(4)

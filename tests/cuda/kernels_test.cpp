@@ -1,5 +1,6 @@
 #include "cuda/kernels/kernels.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -91,6 +92,40 @@ TEST_CASE("accumulate adds as the host does", "[device]") {
   compare([](float* a, float*, float* c, std::size_t count,
              cudaStream_t stream) { return rueda::cuda::accumulate(a, c, count, stream); },
           [](float& a, float&, float& c) { a = a + c; });
+}
+
+TEST_CASE("peer_sum adds along the tree, into one array or into all", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  for (const int sources : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 31, 32}) {
+    for (const Place& place : {Place{0, 0, 0},
+                               {1, 1, 0},
+                               {5, 3, 0},
+                               {257, 0, 0},
+                               {1021, 2, 0},
+                               {1021, 0, 1},
+                               {20001, 1, 0}}) {
+      CAPTURE(sources, place.length, place.offset, place.other_offset);
+      std::vector<Operand> all;
+      for (int r = 0; r < sources; ++r) all.emplace_back(r, place, false, stream.get());
+      Operand apart(sources, place, true, stream.get());
+      std::vector<float*> arrays;
+      for (const Operand& one : all) arrays.push_back(one.device());
+      const std::vector<const float*> from(arrays.begin(), arrays.end());
+      float* const into = apart.device();
+      rueda::cuda::peer_sum(from, {&into, 1}, place.length, stream.get());
+      for (std::size_t i = 0; i < place.length; ++i)
+        apart.host()[i] = serial_tree(sources, place.offset + i);
+      CHECK(apart.difference() == kNoDifference);
+      for (const Operand& one : all) CHECK(one.difference() == kNoDifference);
+      rueda::cuda::peer_sum(from, arrays, place.length, stream.get());
+      for (Operand& one : all) {
+        std::copy_n(apart.host(), place.length, one.host());
+        CHECK(one.difference() == kNoDifference);
+      }
+    }
+  }
+  const std::vector<const float*> many(33);
+  CHECK_THROWS_AS(rueda::cuda::peer_sum(many, {}, 1, stream.get()), rueda::RunError);
 }
 
 TEST_CASE("sgd_update equals the host's", "[device]") {

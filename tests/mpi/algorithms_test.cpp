@@ -1,9 +1,11 @@
 // The own all-reduces through MPI: that each exchange moves its messages there, in pieces too. What
 // they sum at every length and number of ranks is shown on threads, in tests/unit/mpi.
+#include <atomic>
 #include <chrono>
 #include <climits>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/exchange/staged_exchange.hpp"
@@ -91,6 +93,18 @@ TEST_CASE("pieces of messages change no bit of the ring", "[algorithms]") {
 
 constexpr std::size_t kArena = 5000;
 
+/// Runs `work` on devices of both kinds of memory: the host's, which is shared by a window, and
+/// their own, which ranks map from each other. One rank on a device of its own has no peer, and no
+/// arena.
+template <class Work>
+void on_shared_devices(const Communicator& comm, const Work& work) {
+  HostReduceDevice host;
+  work(host);
+  if (comm.size() == 1) return;
+  LazyReduceDevice lazy;
+  work(lazy);
+}
+
 /// `length` rough values at `offset` of this rank's arena.
 std::span<float> filled_slice(SharedAllReduce& reduce, int rank, std::size_t offset,
                               std::size_t length) {
@@ -101,61 +115,71 @@ std::span<float> filled_slice(SharedAllReduce& reduce, int rank, std::size_t off
 
 TEST_CASE("slices of the arena are summed in place, along the tree", "[shared]") {
   Communicator comm;
-  HostReduceDevice device;
-  SharedAllReduce reduce(comm, device, kArena, 4);
-  CHECK_ON_ALL_RANKS(reduce.arena().size() == kArena);
-  for (const std::size_t length : {0u, 1u, 4u, 5u, 6u, 13u, 101u, 1024u, 1025u, 4099u}) {
-    for (const std::size_t offset : {0u, 1u, 900u}) {
-      const auto slice = filled_slice(reduce, comm.rank(), offset, length);
-      device.wait(reduce.sum(slice, device.record()));
-      CAPTURE(length, offset);
-      CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
+  on_shared_devices(comm, [&](ReduceDevice& device) {
+    SharedAllReduce reduce(comm, device, kArena, 4);
+    CHECK_ON_ALL_RANKS(reduce.arena().size() == kArena);
+    for (const std::size_t length : {0u, 1u, 4u, 5u, 6u, 13u, 101u, 1024u, 1025u, 4099u}) {
+      for (const std::size_t offset : {0u, 1u, 900u}) {
+        const auto slice = filled_slice(reduce, comm.rank(), offset, length);
+        device.wait(reduce.sum(slice, device.record()));
+        CAPTURE(device.memory_is_on_host(), length, offset);
+        CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
+      }
     }
-  }
+  });
 }
 
 TEST_CASE("what lies next to a slice of the arena stays", "[shared]") {
   Communicator comm;
-  HostReduceDevice device;
-  SharedAllReduce reduce(comm, device, kArena, 4);
-  for (float& value : reduce.arena()) value = float(comm.rank() + 1);
-  reduce.sum(reduce.arena().subspan(100, 50), {});
-  std::size_t touched = 0;
-  for (const float value : reduce.arena()) touched += value != float(comm.rank() + 1);
-  CHECK_ON_ALL_RANKS(touched == (comm.size() > 1 ? 50 : 0));
+  on_shared_devices(comm, [&](ReduceDevice& device) {
+    SharedAllReduce reduce(comm, device, kArena, 4);
+    for (float& value : reduce.arena()) value = float(comm.rank() + 1);
+    reduce.sum(reduce.arena().subspan(100, 50), {});
+    std::size_t touched = 0;
+    for (const float value : reduce.arena()) touched += value != float(comm.rank() + 1);
+    CAPTURE(device.memory_is_on_host());
+    CHECK_ON_ALL_RANKS(touched == (comm.size() > 1 ? 50 : 0));
+  });
 }
 
 TEST_CASE("slices that lie elsewhere go through mailboxes", "[shared]") {
   Communicator comm;
-  LazyReduceDevice device;
-  for (const std::size_t mailbox : {1u, 7u, 4096u}) {
-    SharedAllReduce reduce(comm, device, 0, mailbox);
-    for (const std::size_t length : lengths_for(comm.size())) {
-      if (length > 5000 || length > 101 * mailbox) continue;
-      CAPTURE(mailbox, length);
-      CHECK_ON_ALL_RANKS(sums_exactly(reduce, device, comm, length));
-      const auto mine = rough_sum(reduce, device, comm.rank(), length);
-      CHECK_ON_ALL_RANKS(same_bits(mine, serial_trees(comm.size(), length)));
+  on_shared_devices(comm, [&](ReduceDevice& device) {
+    for (const std::size_t mailbox : {1u, 7u, 4096u}) {
+      SharedAllReduce reduce(comm, device, 0, mailbox);
+      for (const std::size_t length : lengths_for(comm.size())) {
+        if (length > 5000 || length > 101 * mailbox) continue;
+        CAPTURE(device.memory_is_on_host(), mailbox, length);
+        CHECK_ON_ALL_RANKS(sums_exactly(reduce, device, comm, length));
+        const auto mine = rough_sum(reduce, device, comm.rank(), length);
+        CHECK_ON_ALL_RANKS(same_bits(mine, serial_trees(comm.size(), length)));
+      }
     }
-  }
+  });
 }
 
 TEST_CASE("the window is as good after many sums, with ranks that are late", "[shared]") {
   Communicator comm;
-  HostReduceDevice device;
-  SharedAllReduce reduce(comm, device, kArena, 16);
-  std::minstd_rand random(unsigned(comm.rank()) + 5);
-  bool right = true;
-  for (int i = 0; i < 300; ++i) {
-    // In turns in place and through the mailboxes, which share the count of meetings.
-    const std::size_t length = i % 3 == 0 ? 401 : 11;
-    if (random() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
-    const auto slice = reduce.arena().subspan(std::size_t(i), length);
-    for (std::size_t k = 0; k < length; ++k) slice[k] = whole_value(comm.rank(), k);
-    reduce.sum(slice, {});
-    for (std::size_t k = 0; k < length; ++k) right = right && slice[k] == whole_sum(comm.size(), k);
-  }
-  CHECK_ON_ALL_RANKS(right);
+  on_shared_devices(comm, [&](ReduceDevice& device) {
+    SharedAllReduce reduce(comm, device, kArena, 16);
+    std::vector<float> elsewhere(11);
+    std::minstd_rand random(unsigned(comm.rank()) + 5);
+    bool right = true;
+    for (int i = 0; i < 300; ++i) {
+      // In turns in place and through the mailboxes, which share the count of meetings.
+      const std::size_t length = i % 3 == 0 ? 401 : 11;
+      if (random() % 16 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
+      const auto slice =
+          i % 3 == 2 ? std::span(elsewhere) : reduce.arena().subspan(std::size_t(i), length);
+      for (std::size_t k = 0; k < slice.size(); ++k) slice[k] = whole_value(comm.rank(), k);
+      reduce.sum(slice, {});
+      for (std::size_t k = 0; k < slice.size(); ++k)
+        right = right && slice[k] == whole_sum(comm.size(), k);
+    }
+    CAPTURE(device.memory_is_on_host());
+    CHECK_ON_ALL_RANKS(right);
+  });
 }
 
 TEST_CASE("ranks that sum different slices are reported", "[shared]") {
@@ -188,6 +212,98 @@ TEST_CASE("a rank that waits for a late one says for whom", "[shared]") {
     waited = waited || (span.act.kind == ReduceAct::Kind::transfer && span.act.from == late);
   CHECK_ON_ALL_RANKS(waited || comm.rank() == late);
   CHECK_ON_ALL_RANKS(reduce.journal().take_times().add > 0);
+}
+
+/// A device that peers cannot map, or whose memory has no handle, on one rank alone.
+class UnsharedDevice final : public QueueingReduceDevice {
+ public:
+  enum class Fault { none, no_handle, no_mapping, no_memory };
+  explicit UnsharedDevice(Fault fault) : fault_(fault) {}
+
+  std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override {
+    if (fault_ == Fault::no_handle) throw RunError("pool memory");
+    if (fault_ == Fault::no_memory) throw OutOfMemory("out of memory");
+    return QueueingReduceDevice::make_peer_block(count, handle);
+  }
+  std::shared_ptr<float[]> map_peer_block(const PeerHandle& theirs) override {
+    if (fault_ == Fault::no_mapping) throw RunError("no access");
+    return QueueingReduceDevice::map_peer_block(theirs);
+  }
+  Event record() override { return {}; }
+  void wait(Event) override {}
+
+ private:
+  void queue(Task task) override { task(); }
+
+  Fault fault_;
+};
+
+TEST_CASE("all ranks refuse where one GPU cannot map another's memory", "[shared][many]") {
+  using Fault = UnsharedDevice::Fault;
+  Communicator comm;
+  if (comm.size() == 1) return;
+  const int last = comm.size() - 1;
+  const std::string who = "rank " + std::to_string(last) + " (" + comm.host() + "): ";
+  const auto refusal = [&](Fault fault) {
+    UnsharedDevice device(comm.rank() == last ? fault : Fault::none);
+    return std::pair(message_of<InputError>([&] { SharedAllReduce(comm, device, 100); }),
+                     message_of<RunError>([&] { SharedAllReduce(comm, device, 100); }));
+  };
+  for (const auto& [fault, part] :
+       {std::pair(Fault::no_handle, "cannot share its own: pool memory"),
+        std::pair(Fault::no_mapping, "cannot map that of rank 0: no access")}) {
+    const std::string message = refusal(fault).first;
+    CAPTURE(message);
+    CHECK_ON_ALL_RANKS(message.starts_with(who + "--all-reduce shared"));
+    CHECK_ON_ALL_RANKS(contains(message, part));
+    CHECK_ON_ALL_RANKS(contains(message, "--gres"));
+    CHECK_ON_ALL_RANKS(contains(message, "give --all-reduce ring"));
+  }
+  CHECK_ON_ALL_RANKS(refusal(Fault::no_memory) == std::pair(std::string(), who + "out of memory"));
+  CHECK_ON_ALL_RANKS(refusal(Fault::none) == std::pair(std::string(), std::string()));
+}
+
+/// A device that takes a ticket when a block or a mapping of its goes.
+class TicketDevice final : public QueueingReduceDevice {
+ public:
+  explicit TicketDevice(const SharedWindow& window) : next_(window.flag(0).value) {}
+
+  std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override {
+    return noted(QueueingReduceDevice::make_peer_block(count, handle), freed);
+  }
+  std::shared_ptr<float[]> map_peer_block(const PeerHandle& theirs) override {
+    return noted(QueueingReduceDevice::map_peer_block(theirs), unmapped);
+  }
+  Event record() override { return {}; }
+  void wait(Event) override {}
+
+  std::uint32_t freed = 0;
+  std::uint32_t unmapped = 0;  ///< the last
+
+ private:
+  void queue(Task task) override { task(); }
+  std::shared_ptr<float[]> noted(std::shared_ptr<float[]> block, std::uint32_t& ticket) {
+    float* memory = block.get();
+    return {memory, [this, &ticket, block = std::move(block)](float*) mutable {
+              ticket = ++next_;
+              block.reset();
+            }};
+  }
+
+  std::atomic<std::uint32_t>& next_;  ///< of all ranks
+};
+
+TEST_CASE("no rank frees memory that another one still maps", "[shared]") {
+  Communicator comm;
+  if (comm.size() == 1) return;
+  const SharedWindow window(comm, 0);
+  TicketDevice device(window);
+  {
+    const SharedAllReduce reduce(comm, device, 100);
+    if (comm.rank() == comm.size() - 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK_ON_ALL_RANKS(device.unmapped > 0);
+  CHECK_ON_ALL_RANKS(max_over_ranks(comm, device.unmapped) < min_over_ranks(comm, device.freed));
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <span>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
+#include "tests/standin/driver/memory.hpp"
 
 namespace rueda::test {
 
@@ -42,6 +45,20 @@ class QueueingReduceDevice : public ReduceDevice {
     queue([=] { widen_part(to, from, 0, to.size()); });
   }
   std::span<float> keep(std::size_t count) override { return kept_.emplace_back(count); }
+  std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override {
+    auto* block = static_cast<float*>(peers_->allocate(count * sizeof(float)));
+    if (block == nullptr) throw RunError("no room in /dev/shm");
+    const auto own = peers_->find(block)->handle();
+    std::memcpy(handle.data(), &own, sizeof own);
+    return released_by(peers_, block);
+  }
+  std::shared_ptr<float[]> map_peer_block(const PeerHandle& theirs) override {
+    standin::DeviceMemory::Handle handle{};
+    std::memcpy(&handle, theirs.data(), sizeof handle);
+    auto* block = static_cast<float*>(peers_->open(handle));
+    if (block == nullptr) throw RunError("there is no such block");
+    return released_by(peers_, block);
+  }
   std::span<float> scratch(std::size_t count) override { return poisoned(scratch_, count); }
   bool memory_is_on_host() const override { return false; }
   std::span<float> host_scratch(std::size_t count) override {
@@ -70,12 +87,18 @@ class QueueingReduceDevice : public ReduceDevice {
   virtual void queue(Task task) = 0;
 
  private:
+  using Peers = std::shared_ptr<standin::DeviceMemory>;
+
+  static std::shared_ptr<float[]> released_by(const Peers& peers, float* block) {
+    return {block, [peers](float* memory) { peers->release(memory); }};
+  }
   static std::span<float> poisoned(std::vector<float>& memory, std::size_t count) {
     if (count > memory.size()) memory.resize(count);
     std::fill(memory.begin(), memory.end(), std::numeric_limits<float>::quiet_NaN());
     return std::span(memory).first(count);
   }
 
+  Peers peers_ = std::make_shared<standin::DeviceMemory>();
   std::deque<std::vector<float>> kept_;
   std::vector<float> scratch_;
   std::vector<float> host_scratch_;

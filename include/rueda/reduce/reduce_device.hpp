@@ -5,8 +5,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "rueda/core/error.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/element_hash.hpp"
@@ -92,6 +94,12 @@ inline void tree_sum(std::span<const float* const> from, std::span<float* const>
   }
 }
 
+/// What names a block of device memory to other processes of its host; only the device reads it.
+using PeerHandle = std::array<std::byte, 64>;
+
+/// Arrays that a device whose memory is not the host's sums at once.
+inline constexpr std::size_t kMostSummed = 32;
+
 /// A point in a device's order of work. 0 has always passed, which is all that a host needs.
 struct Event {
   std::uint64_t id = 0;
@@ -122,9 +130,11 @@ class ReduceDevice {
   /// `count` floats of the device's memory, zeroed, for as long as this object lives.
   virtual std::span<float> keep(std::size_t count) = 0;
 
-  /// Of a device whose memory is the host's: to[k][i] = the sum of all
-  /// from[r][i] in the order of TreeOrder, for all k and all i below `count`
-  /// (tree_sum). Done on return.
+  /// to[k][i] = the sum of all from[r][i] in the order of TreeOrder, for all k and all i below
+  /// `count` (tree_sum); where memory is not the host's, of up to kMostSummed arrays, into no more
+  /// than there are. A target may be one of the sources. Arrays may be peers' (map_peer_block).
+  /// Work on them has passed before, wherever it was queued. Done on return: who is told so then,
+  /// in any process, reads the sum.
   virtual void sum_all(std::span<const float* const> from, std::span<float* const> to,
                        std::size_t count) {
     tree_sum(from, to, {0, count});
@@ -158,6 +168,18 @@ class ReduceDevice {
   virtual bool memory_is_on_host() const = 0;
   /// Host memory of at least `count` floats, made for fast copies. Same and grown as `scratch`.
   virtual std::span<float> host_scratch(std::size_t count) = 0;
+
+  // What processes of one host map into each other. A block outlives its
+  // mappings. Throws RunError, also where the system does not allow it.
+
+  /// `count` floats, at least one, of the device's memory, zeroed; `handle` is to be sent to peers.
+  virtual std::shared_ptr<float[]> make_peer_block(std::size_t /*count*/, PeerHandle& /*handle*/) {
+    throw RunError("this device's memory cannot be mapped by other processes");
+  }
+  /// The block of another process; unmapped with the last pointer.
+  virtual std::shared_ptr<float[]> map_peer_block(const PeerHandle& /*theirs*/) {
+    throw RunError("this device maps no memory of other processes");
+  }
 };
 
 }  // namespace rueda

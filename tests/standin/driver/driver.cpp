@@ -84,13 +84,6 @@ Handle some() {
   return reinterpret_cast<Handle>(std::uintptr_t{1});
 }
 
-/// What travels between processes in the 64 bytes of a handle.
-struct Handle {
-  char name[48];
-  std::uint64_t bytes;
-};
-static_assert(sizeof(Handle) <= sizeof(CUipcMemHandle));
-
 CUresult copy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   counters.count_copy(on_device(to), on_device(from), bytes);
   std::memmove(address(to), address(from), bytes);
@@ -161,17 +154,18 @@ CUresult cuPointerSetAttribute(const void*, CUpointer_attribute, CUdeviceptr poi
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr pointer) {
   const auto block = memory.find(address(pointer));
   if (!block || fault("pool-memory")) return CUDA_ERROR_INVALID_VALUE;
-  Handle own = {.name = {}, .bytes = block->bytes};
-  block->name.copy(own.name, sizeof(own.name) - 1);
+  const DeviceMemory::Handle own = block->handle();
+  static_assert(sizeof(own) <= sizeof(*handle));
   std::memcpy(handle, &own, sizeof(own));
   return CUDA_SUCCESS;
 }
 
 CUresult cuIpcOpenMemHandle(CUdeviceptr* pointer, CUipcMemHandle handle, unsigned) {
   if (fault("open-fails")) return CUDA_ERROR_MAP_FAILED;
-  Handle theirs;
+  if (fault("no-peer")) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  DeviceMemory::Handle theirs{};
   std::memcpy(&theirs, &handle, sizeof(theirs));
-  *pointer = device_pointer(memory.open(theirs.name, theirs.bytes));
+  *pointer = device_pointer(memory.open(theirs));
   if (*pointer == 0) return CUDA_ERROR_MAP_FAILED;
   counters.count_opened(theirs.bytes);
   return CUDA_SUCCESS;

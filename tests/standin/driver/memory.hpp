@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +19,11 @@ namespace rueda::standin {
 /// would.
 class DeviceMemory {
  public:
+  /// What names a block to other processes.
+  struct Handle {
+    char name[48];
+    std::uint64_t bytes;
+  };
   struct Block {
     char* begin = nullptr;
     std::size_t bytes = 0;
@@ -25,6 +32,11 @@ class DeviceMemory {
     bool contains(const void* pointer) const {
       const auto* address = static_cast<const char*>(pointer);
       return address >= begin && address < begin + bytes;
+    }
+    Handle handle() const {
+      Handle result = {.name = {}, .bytes = bytes};
+      name.copy(result.name, sizeof(result.name) - 1);
+      return result;
     }
   };
 
@@ -55,10 +67,10 @@ class DeviceMemory {
     return address;
   }
   /// Maps another process's block; null when it is not there.
-  void* open(const std::string& name, std::size_t bytes) {
+  void* open(const Handle& theirs) {
     const std::lock_guard lock(mutex_);
-    const int file = shm_open(name.c_str(), O_RDWR, 0);
-    return file < 0 ? nullptr : map(name, bytes, file, false);
+    const int file = shm_open(theirs.name, O_RDWR, 0);
+    return file < 0 ? nullptr : map(theirs.name, theirs.bytes, file, false);
   }
   /// Whether there was a block with this address in it, which is gone now.
   bool release(const void* pointer) {
@@ -91,7 +103,7 @@ class DeviceMemory {
 
   mutable std::mutex mutex_;
   std::vector<Block> blocks_;
-  std::size_t made_ = 0;
+  inline static std::atomic<std::size_t> made_ = 0;  // names are the process's
 };
 
 }  // namespace rueda::standin

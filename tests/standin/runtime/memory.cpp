@@ -6,47 +6,13 @@
 #include <fstream>
 #include <string>
 
-#include <dlfcn.h>
 #include <unistd.h>
 
+#include "driver.hpp"
 #include "runtime.hpp"
 
 namespace rueda::standin {
 namespace {
-
-using Address = unsigned long long;  // CUdeviceptr
-
-struct Driver {
-  int (*allocate)(Address*, std::size_t) = nullptr;
-  int (*release)(Address) = nullptr;
-};
-
-[[noreturn]] void end_without_driver(const char* path, const char* why) {
-  std::fprintf(stderr, "stand-in: RUEDA_STANDIN_DRIVER=%s cannot be used: %s\n", path, why);
-  std::exit(2);
-}
-
-template <typename Function>
-void look_up(void* library, const char* path, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) end_without_driver(path, dlerror());
-}
-
-Driver open_driver() {
-  Driver driver;
-  const char* path = std::getenv("RUEDA_STANDIN_DRIVER");
-  if (path == nullptr || *path == '\0') return driver;
-  void* library = dlopen(path, RTLD_NOW);
-  if (library == nullptr) end_without_driver(path, dlerror());
-  look_up(library, path, "cuMemAlloc_v2", driver.allocate);
-  look_up(library, path, "cuMemFree_v2", driver.release);
-  return driver;
-}
-
-const Driver& driver() {
-  static const Driver it = open_driver();
-  return it;
-}
 
 constexpr std::size_t kAlignment = 512;
 /// After every block of device memory, so that writing past its end shows.
@@ -61,7 +27,7 @@ std::size_t rounded(std::size_t bytes) {
 /// RUEDA_STANDIN_DRIVER gives, which other processes can share. Null if there is none.
 void* take_from_driver(std::size_t bytes) {
   if (driver().allocate == nullptr) return std::aligned_alloc(kAlignment, bytes);
-  Address address = 0;
+  DriverAddress address = 0;
   if (driver().allocate(&address, bytes) != 0) return nullptr;
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
