@@ -116,8 +116,10 @@ Forms moves() {
       {"mov.u64", on_registers<same<u64>>()},    {"mov.b64", on_registers<same<u64>>()},
       {"mov.f64", on_registers<same<u64>>()},    {"cvta.to.global.u64", on_registers<same<u64>>()},
       {"selp.u16", on_registers<chosen<u16>>()}, {"selp.b16", on_registers<chosen<u16>>()},
-      {"selp.b32", on_registers<chosen<u32>>()}, {"selp.f32", on_registers<chosen<u32>>()},
-      {"selp.b64", on_registers<chosen<u64>>()}, {"selp.f64", on_registers<chosen<u64>>()},
+      {"selp.b32", on_registers<chosen<u32>>()}, {"selp.u32", on_registers<chosen<u32>>()},
+      {"selp.s32", on_registers<chosen<u32>>()}, {"selp.f32", on_registers<chosen<u32>>()},
+      {"selp.b64", on_registers<chosen<u64>>()}, {"selp.u64", on_registers<chosen<u64>>()},
+      {"selp.s64", on_registers<chosen<u64>>()}, {"selp.f64", on_registers<chosen<u64>>()},
   };
 }
 
@@ -174,6 +176,8 @@ Forms integer_arithmetic() {
       {"max.s32", on_registers<[](s32 a, s32 b) { return b < a ? a : b; }>()},
       {"min.u32", on_registers<[](u32 a, u32 b) { return a < b ? a : b; }>()},
       {"max.u32", on_registers<[](u32 a, u32 b) { return b < a ? a : b; }>()},
+      {"min.u64", on_registers<[](u64 a, u64 b) { return a < b ? a : b; }>()},
+      {"max.u64", on_registers<[](u64 a, u64 b) { return b < a ? a : b; }>()},
   };
 }
 
@@ -183,6 +187,7 @@ Forms conversions() {
       {"cvt.s64.s32", on_registers<[](s32 a) { return s64(a); }>()},
       {"cvt.u32.u64", on_registers<[](u64 a) { return u32(a); }>()},
       {"cvt.u32.u16", on_registers<[](u16 a) { return u32(a); }>()},
+      {"cvt.s32.s8", on_registers<[](u16 a) { return s32(std::int8_t(a)); }>()},
       {"cvt.u16.u32", on_registers<[](u32 a) { return u16(a); }>()},
       {"cvt.u16.u64", on_registers<[](u64 a) { return u16(a); }>()},
       {"cvt.u64.u16", on_registers<[](u16 a) { return u64(a); }>()},
