@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Puts faults into the CUDA kernels one at a time, and says what the interpreter of PTX sees of each.
+
+usage: tests/ptx/mutate_kernels.py [--build DIR] [--only TEXT] [--table]
+
+Works on a copy of cuda/kernels. nvcc compiles one file of it, to PTX alone, and the objects of DIR (build), which
+must have tests/ptx/sweep_ptx, are the rest of the program. First come the shapes of the default suite, then all of
+them under more orders of threads. Exit code 1 if a fault is not seen or its wording is not there. --table prints
+Markdown. The faults are MUTANTS: name, file, wording before, wording after, the file that nvcc compiles, and the part
+and the kernel of the sweep. Takes about a quarter of an hour.
+"""
+
+import argparse
+import collections
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 300  # seconds of a sweep: a kernel that hangs is seen
+NVCC = ["-std=c++20", "-O3", "-fmad=false", "--extended-lambda", "-lineinfo", "--no-compress", "-w",
+        "--generate-code=arch=compute_80,code=compute_80", "-Xcompiler", "-fPIC,-ffp-contract=off"]
+
+Mutant = collections.namedtuple("Mutant", "name file before after unit part kernel")
+SUMS = ("batch_norm", "columns", "column_sums")
+NORM = ("batch_norm", "norms", "norm_statistics")
+HASH = ("elementwise", "conversions", "element_hash")
+ADD = ("activations", "elementwise", "add_activations")
+STEP = ("softmax_loss", "losses", "write_step_sums")
+C, L, E, S = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu"
+
+MUTANTS = [Mutant(*row) for row in (
+    # Barriers, fences, counters.
+    ("no fence before the counter", C, "  __threadfence();\n  __syncthreads();\n  if", "  __syncthreads();\n  if", *SUMS),
+    ("no fence after the counter", C, "  __syncthreads();\n  __threadfence();", "  __syncthreads();", *SUMS),
+    ("no barrier before the counter", C, "  __threadfence();\n  __syncthreads();\n  if", "  __threadfence();\n  if", *SUMS),
+    ("no barrier after the counter", C, "  __syncthreads();\n  __threadfence();", "  __threadfence();", *SUMS),
+    ("a counter is not reset", C, "    if (last) arrived[blockIdx.x] = 0;\n", "", *SUMS),
+    ("a counter is not atomic", C, "atomicAdd(arrived + blockIdx.x, 1U) + 1", "++arrived[blockIdx.x]", *SUMS),
+    ("no barrier between steps of a sum", C, "    __syncthreads();\n    if (threadIdx.y >= half)", "    if (threadIdx.y >= half)", *SUMS),
+    ("a barrier in a branch", C, "    __syncthreads();\n    if (threadIdx.y >= half) continue;",
+     "    if (threadIdx.y >= half) continue;\n    __syncthreads();", *SUMS),
+    ("no barrier after the table of channels", C, "int(thread));\n  __syncthreads();", "int(thread));", *NORM),
+    ("no barrier in the last sum", C, "= mine[s];\n  __syncthreads();", "= mine[s];", *SUMS),
+    ("no barrier in the sum of losses", S, "    __syncthreads();\n", "", "softmax_loss", "losses", "sum_losses"),
+    ("what was found is not reset", S, "  scratch->arrived[1] = 0;\n", "", *STEP),
+    ("blocks write what they found", S, "if (bad) atomicAdd(scratch->arrived + 1, 1U);", "if (bad) scratch->arrived[1] = 1;", *STEP),
+    ("every block writes the sums", S, "if (!is_last_of_columns(scratch->arrived) || threadIdx.x != 0)", "is_last_of_columns(scratch->arrived);\n  if (threadIdx.x != 0)", *STEP),
+    # Masks, bounds, places.
+    ("a sum of one split too many", C, "from < gridDim.y ? partial", "from <= gridDim.y ? partial", *SUMS),
+    ("a row too far", C, "(count - 1) * stride < rows", "(count - 1) * stride <= rows", *SUMS),
+    ("no mask of channels", C, "  if (channel < channels) {\n    const Table", "  {\n    const Table", *SUMS),
+    ("no mask of the tile's end", C, "thread >= kTileChannels || channel >= end", "thread >= kTileChannels", *NORM),
+    ("past the end", L, "before + count - end; k", "before + count - end + 1; k", "activations", "elementwise", "accumulate"),
+    ("wide accesses that are not aligned", L, "% 16 / sizeof(T);", "% 16 / sizeof(T) % 2;", "activations", "elementwise", "accumulate"),
+    ("two threads for an element", L, "return std::size_t(gridDim.x) * blockDim.x;",
+     "return std::size_t(gridDim.x) * blockDim.x - 1;", "elementwise", "conversions", "to_fp32"),
+    ("an index of 32 bits", L, "return first + std::size_t(k) * step;", "return unsigned(first + std::size_t(k) * step);",
+     "activations", "large", "add_activations"),
+    ("a window beyond the image", "pooling.cu", "row < w.in.height &&", "row <= w.in.height &&", "pooling", "images", "max_pool"),
+    # Values.
+    ("halves of a pair swapped", L, "pair_from_floats(pair, first, second)", "pair_from_floats(pair, second, first)", *ADD),
+    ("the low half of a word twice", L, ": word & 0xffff0000U;", ": word << 16U;", *ADD),
+    ("a sum that is not atomic", E, "atomicAdd(sum, mine)", "*sum += mine", *HASH),
+    ("a shuffle too short", E, "distance = 16", "distance = 8", *HASH),
+    ("a shuffle in a branch", E, "  for (unsigned distance = 16;", "  if (first_index() < count) for (unsigned distance = 16;", *HASH),
+    ("no pivot in the mean", "batch_norm.cu", "float(channel(c) + shift)", "float(shift)", *NORM),
+)]
+
+
+def shorten(path):
+    """Batch norm without the kernels that take nvcc longest."""
+    text = re.sub(r"\nvoid norm_apply\(.*?(?=\nvoid column_sums\()", "\nvoid norm_apply(const NormWork&, cudaStream_t) {}\n"
+                  "void norm_backward(const NormWork&, const NormGradient&, cudaStream_t) {}\n", path.read_text(), flags=re.S)
+    path.write_text(text)
+
+
+def put_in(mutant, tree):
+    """Whether the wording was there, once."""
+    shutil.copytree(ROOT / "cuda/kernels", tree / "cuda/kernels")
+    shutil.copytree(ROOT / "include", tree / "include")
+    path = tree / "cuda/kernels" / mutant.file
+    text = path.read_text()
+    if text.count(mutant.before) != 1:
+        return False
+    path.write_text(text.replace(mutant.before, mutant.after))
+    if mutant.unit == "batch_norm":
+        shorten(tree / "cuda/kernels/batch_norm.cu")
+    return True
+
+
+def link_command(build):
+    commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "tests/ptx/sweep_ptx"], check=True,
+                              capture_output=True, text=True).stdout
+    return commands.splitlines()[-1]
+
+
+def program_of(mutant, build, work):
+    """The sweep with this mutant in it, or None if it does not compile."""
+    unit = work / "mutant.o"
+    source = work / "tree/cuda/kernels" / f"{mutant.unit}.cu"
+    done = subprocess.run(["nvcc", *NVCC, "-I", work / "tree/include", "-I", work / "tree", "-c", source, "-o", unit])
+    if done.returncode != 0:
+        return None
+    link = link_command(build).replace("-o tests/ptx/sweep_ptx", f"-o {work}/sweep {unit}")
+    subprocess.run(link, shell=True, cwd=build, check=True)
+    return work / "sweep"
+
+
+def first_fault(program, how, mutant):
+    """What a sweep sees first, or None."""
+    try:
+        done = subprocess.run([program, how, mutant.part, mutant.kernel], capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    if done.returncode == 0:
+        return None
+    lines = [line for line in done.stdout.splitlines() if ": " in line]
+    if not lines:
+        return f"exit code {done.returncode}"
+    reasons = lines[0].split(": ", 1)[1].split("; ")
+    findings = [reason for reason in reasons if " at " in reason]  # of the interpreter; others are of the sweep
+    return re.split(r" at |: ", (findings or reasons)[0])[0]
+
+
+def judged(mutant, build):
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        if not put_in(mutant, work / "tree"):
+            return False, "the wording is not there once", ""
+        program = program_of(mutant, build, work)
+        if program is None:
+            return False, "does not compile", ""
+        for how in ("quick", "whole"):
+            if seen := first_fault(program, how, mutant):
+                return True, seen, how
+        return False, "not seen", ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--only", default="", help="only the faults whose name has this")
+    parser.add_argument("--table", action="store_true", help="print Markdown")
+    options = parser.parse_args()
+    missed = 0
+    if options.table:
+        print("| fault | file | seen by | as | shapes |\n|---|---|---|---|---|")
+    for mutant in MUTANTS:
+        if options.only not in mutant.name:
+            continue
+        seen, what, how = judged(mutant, options.build.resolve())
+        missed += not seen
+        form = "| {} | `{}` | {} {} | {} | {} |" if options.table else "{}, {}: {} {}: {} {}"
+        print(form.format(mutant.name, mutant.file, mutant.part, mutant.kernel, what, how), flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

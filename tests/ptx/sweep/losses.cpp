@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "sweep.hpp"
+
+// Kernels at the end of a step: rows of logits, and sums of them.
+
+namespace rueda::sweep {
+namespace {
+
+/// Rows of logits, and what is expected of them.
+struct Logits {
+  std::size_t rows;
+  std::size_t classes;
+  std::vector<float> values;
+  std::vector<std::int32_t> labels;
+  Doubles losses, correct, gradients;
+
+  Logits(std::size_t number, int width)
+      : rows(number),
+        classes(std::size_t(width)),
+        values(random_values<float>(24, rows * classes, 8)),
+        labels(rows),
+        losses(rows),
+        correct(rows),
+        gradients(rows * classes) {
+    if (classes > 2) values[0] = values[2] = 9;  // of equals the first
+    for (std::size_t i = 0; i < rows; ++i) expect_row(i);
+  }
+
+ private:
+  void expect_row(std::size_t row) {
+    labels[row] = std::int32_t(row * 7 % classes);
+    const float* z = &values[row * classes];
+    const float* best = std::max_element(z, z + classes);
+    double sum = 0;
+    for (std::size_t k = 0; k < classes; ++k) sum += std::exp(double(z[k]) - double(*best));
+    losses[row] = std::log(sum) - (double(z[labels[row]]) - double(*best));
+    correct[row] = best - z == labels[row] ? 1 : 0;
+    for (std::size_t k = 0; k < classes; ++k) {
+      const double share = std::exp(double(z[k]) - double(*best)) / sum;
+      const bool right = k == std::size_t(labels[row]);
+      gradients[row * classes + k] = 0.25 * (share - (right ? 1 : 0));
+    }
+  }
+};
+
+void softmax_cross_entropy(std::size_t rows, int classes, bool gradients) {
+  row(text("softmax_cross_entropy%s", gradients ? " gradients" : ""),
+      text("%zu x %d", rows, classes),
+      [&](Row& r) {
+        const Logits logits(rows, classes);
+        const Operand<float> x(logits.values, 4), scale(std::vector<float>{0.25F}),
+            dx(logits.values.size(), 4);
+        const Operand<std::int32_t> labels(logits.labels, 4);
+        const Operand<kernels::RowLoss> out(rows, 4);
+        cuda::softmax_cross_entropy(x.get(), labels.get(), rows, classes,
+                                    gradients ? scale.get() : nullptr,
+                                    gradients ? dx.get() : nullptr, out.get(), stream());
+        std::vector<float> losses, correct;
+        for (const kernels::RowLoss& row : out.read(r)) {
+          losses.push_back(row.loss);
+          correct.push_back(row.correct ? 1.0F : 0.0F);
+        }
+        expect(r, losses, logits.losses, 8, 1, "losses");
+        expect(r, correct, logits.correct, 0, 0, "correct rows");
+        if (gradients) expect(r, dx.read(r), logits.gradients, 8, 0.25, "gradients");
+      },
+      {2, rows < 10000});
+}
+
+void sum_losses(std::size_t rows) {
+  row("sum_losses", text("%zu rows", rows), [&](Row& r) {
+    std::vector<kernels::RowLoss> all(rows);
+    double loss = 0, correct = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      all[i] = {float(noise(25, i)), i % 3 == 0};
+      loss += double(all[i].loss);
+      correct += i % 3 == 0 ? 1 : 0;
+    }
+    const Operand<kernels::RowLoss> losses(all);
+    const Operand<float> sums(2, 4);
+    cuda::sum_losses(losses.get(), rows, sums.get(), stream());
+    const auto got = sums.read(r);
+    expect<float>(r, {got[0]}, {loss}, 1);
+    expect<float>(r, {got[1]}, {correct}, 0);
+  });
+}
+
+/// `bad`: the place of a statistic that is not finite, if it is below n.
+void write_step_sums(std::size_t n, std::size_t bad) {
+  row("write_step_sums", text("n=%zu, bad at %lld", n, static_cast<long long>(bad)),
+      [&](Row& r) {
+        auto x = random_values<float>(26, n);
+        const bool has_bad = bad < n;
+        if (has_bad) x[bad] = bad % 2 == 0 ? NAN : -INFINITY;
+        const Operand<float> statistics(x, 4), sums(std::vector<float>{3.5F, 2.0F}),
+            flags(std::vector<float>{0, 7}), to(5, 4);
+        const Scratch scratch;
+        const auto write = [&](const Operand<float>& loss) {
+          cuda::write_step_sums(to.get(), loss.get(), statistics.get(), n, 12, flags.get(),
+                                scratch.get(), stream());
+          scratch.check_counters(r);
+        };
+        const Doubles want = {3.5, 2, 12, has_bad ? 1.0 : 0.0, 7};
+        for (int turn = 0; turn < 2; ++turn) {  // the second finds what the first left
+          write(sums);
+          expect(r, to.read(r), want, 0);
+          expect(r, flags.read(r), {has_bad ? 1.0 : 0.0, 7}, 0, 0, "flags");
+        }
+        write(Operand<float>(std::vector<float>{NAN, 0.0F}));
+        if (to.read(r)[3] != 1.0F) r.fail("mismatch: a NaN was not seen");
+        write(sums);
+        expect(r, to.read(r), want, 0);
+        expect(r, flags.read(r), {1, 7}, 0, 0, "flags");
+      },
+      {3});
+}
+
+void count_up() {
+  row("count_up", "3 counters", [&](Row& r) {
+    const auto counts = cuda::make_device_memory(24);
+    const auto memory = cuda::make_pinned_memory(24);
+    auto* seen = static_cast<std::uint64_t*>(memory.get());
+    std::fill_n(seen, 3, 7U);
+    cuda::check(cudaMemsetAsync(counts.get(), 0, 24, stream()), "memset");
+    for (int i = 0; i < 2; ++i)
+      cuda::count_up(static_cast<std::uint64_t*>(counts.get()), seen, 1, stream());
+    cuda::check(cudaStreamSynchronize(stream()), "wait");
+    if (seen[0] != 7 || seen[1] != 2 || seen[2] != 7) r.fail("mismatch");
+  });
+}
+
+}  // namespace
+
+void sweep_losses() {
+  for (const bool gradients : {false, true}) {
+    for (const int classes : {1, 2, 3, 4, 5, 6, 7, 10, 11, 100}) {
+      for (const std::size_t rows : {1, 31, 257}) softmax_cross_entropy(rows, classes, gradients);
+      if (choice().whole) softmax_cross_entropy(1000, classes, gradients);
+    }
+    if (!choice().whole) continue;
+    for (const int classes : {1, 2}) softmax_cross_entropy(4096 * 256 + 3, classes, gradients);
+  }
+  for (const std::size_t rows : {1, 255, 256, 257, 3000}) sum_losses(rows);
+  std::vector<std::size_t> lengths = {0, 1, 256, 1024, 3000};
+  if (choice().whole) lengths.insert(lengths.end(), {70000, 300000});
+  for (const std::size_t n : lengths)
+    for (const std::size_t bad : {std::size_t(-1), std::size_t{0}, n / 2, n - 1})
+      write_step_sums(n, bad);
+  count_up();
+}
+
+}  // namespace rueda::sweep
