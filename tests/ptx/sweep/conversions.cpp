@@ -163,11 +163,13 @@ void sum_of_shares(const char* name, std::size_t n, std::size_t off, Queue queue
 }  // namespace
 
 void sweep_conversions() {
-  for (const std::size_t off : {0, 4}) {
-    for (const std::size_t n : counts(77)) {
-      to_bf16({n, off, off / 2});
-      to_bf16_with_feedback({n, off, off / 2});
-      from_bf16({n, off, off / 2});
+  for (const std::size_t n : counts(77)) {
+    for (const Length& l : {Length{n, 0, 0}, {n, 4, 2}, {n, 4, 0}}) {
+      to_bf16(l);
+      to_bf16_with_feedback(l);
+      from_bf16(l);
+    }
+    for (const std::size_t off : {0, 4}) {
       sum_of_shares("element_hash", n, off, cuda::element_hash, hash_share);
       sum_of_shares("message_check", n, off, cuda::message_check, check_share);
     }
