@@ -250,7 +250,7 @@ void PlanStore::keep_plans(const std::string& key, PlanFilter& filter) {
     const auto write = [&] {
       const auto json = plan.plan.get_all<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
       const std::string text(json.begin(), json.end());
-      write_atomically(file(plan), title(plan) + hash_of(text) + "\n" + text);
+      write_output(file(plan), title(plan) + hash_of(text) + "\n" + text);
     };
     succeeds(write, named(plan, key), kept_notes_);
   };

@@ -107,7 +107,7 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   add_engines(*backend, tuning);
   left_out = left_out_engines(*backend);
   const std::string text = tuning_text(tuning);
-  write_atomically(config.tuning_file, text);
+  write_output(config.tuning_file, text);
   return text;
 }
 
