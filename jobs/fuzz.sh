@@ -56,6 +56,7 @@ longest_of() {
   case $1 in
     archive | pickle) echo 16384 ;;
     run_json | predict) echo 32768 ;;
+    recipe) echo 1000000 ;;  # as much as is read: nested text is dangerous by its length
     *) echo 8192 ;;
   esac
 }

@@ -69,9 +69,9 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
     formatter_->format(message, line);
     if (::write(file_.fd(), line.data(), line.size()) == ssize_t(line.size()) || told_) return;
     told_ = true;
-    std::cerr << "warning: the log " + printable(path_.string()) +
-                     " lacks lines: " + std::strerror(errno) + '\n'
-              << std::flush;
+    const std::string lost =
+        fmt::format("warning: the log {} lacks lines: {}\n", path_.string(), std::strerror(errno));
+    std::cerr << harmless(lost) << std::flush;
   }
   void flush_() override {}
 
