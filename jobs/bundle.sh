@@ -16,6 +16,9 @@ set -euo pipefail
 
 usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
 with_mpi=
 with_cuda=no
 most=
@@ -24,7 +27,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --with-mpi) with_mpi=${2:?--with-mpi takes the folder of an Open MPI}; shift 2 ;;
     --with-cuda) with_cuda=yes; shift ;;
-    --most) most=${2:?--most takes MB}; shift 2 ;;
+    --most) whole_number "$@"; most=$2; shift 2 ;;
     --out) out=$(realpath -m "${2:?--out takes a file}"); shift 2 ;;
     --) shift; break ;;
     -h | --help) usage; exit 0 ;;
@@ -33,8 +36,6 @@ while [ $# -gt 0 ]; do
 done
 meson_options=(-Dnccl=disabled "$@")
 
-# shellcheck source=jobs/setup.sh
-. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 directory=build-bundle
 if [ -n "$with_mpi" ]; then

@@ -15,21 +15,22 @@ set -euo pipefail
 
 usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
 seconds=120
 workers=1
 chosen=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --seconds) seconds=${2:?}; shift 2 ;;
-    --jobs) workers=${2:?}; shift 2 ;;
+    --seconds) whole_number "$@"; seconds=$2; shift 2 ;;
+    --jobs) whole_number "$@"; workers=$2; shift 2 ;;
     -h | --help) usage; exit 0 ;;
     -*) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
     *) chosen+=("$1"); shift ;;
   esac
 done
 
-# shellcheck source=jobs/setup.sh
-. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
 
 # Memory in MB, a single allocation in MB, seconds for one input: no input needs more.
@@ -38,10 +39,12 @@ directory=build-fuzz
 
 find_clang() {
   local candidate
-  for candidate in "${CXX:-}" clang++-19 clang++; do
-    case $candidate in *clang*) command -v "$candidate" && return 0 ;; esac
+  for candidate in "${CXX:-}" clang++-{21..17} clang++; do
+    case $candidate in *clang*) ;; *) continue ;; esac
+    [[ $("$candidate" --version 2>/dev/null) =~ version\ ([0-9]+) ]] || continue
+    if [ "${BASH_REMATCH[1]}" -ge 17 ]; then command -v "$candidate" && return 0; fi
   done
-  echo "clang++ with libFuzzer was not found: install clang-19, libclang-rt-19-dev and libomp-19-dev" >&2
+  echo "clang++ 17 or newer with libFuzzer was not found: install clang-19, libclang-rt-19-dev and libomp-19-dev" >&2
   return 2
 }
 
@@ -53,6 +56,7 @@ longest_of() {
   case $1 in
     archive | pickle) echo 16384 ;;
     run_json | predict) echo 32768 ;;
+    recipe) echo 1000000 ;;  # as much as is read: nested text is dangerous by its length
     *) echo 8192 ;;
   esac
 }

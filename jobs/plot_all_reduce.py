@@ -9,6 +9,7 @@ import json
 import sys
 
 import plotting
+from plotting.files import save_figure
 from plotting.number_text import size_text
 
 # For each algorithm the same colour, marker and dash in every picture; light and dark ones alternate.
@@ -85,7 +86,7 @@ def draw(record, picture):
     below.legend(frameon=False, ncol=2)
     above.set_title(title(record), fontsize=10)
     figure.tight_layout()
-    figure.savefig(picture, dpi=150)
+    save_figure(figure, picture, dpi=150)
 
 
 def main():

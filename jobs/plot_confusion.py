@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import plotting
+from plotting.files import save_figure
 from plotting.style import plain, settings
 
 
@@ -36,7 +37,7 @@ def draw(record, picture):
         words = f"accuracy {record['val_accuracy']:.2%} of {record['val_samples']:,} test images"
         axes.set_title(f"{plain(record['config']['model'])}: {words}")
         figure.tight_layout()
-        figure.savefig(picture, dpi=150)
+        save_figure(figure, picture, dpi=150)
 
 
 def main():

@@ -12,6 +12,7 @@ import json
 import sys
 
 import plotting
+from plotting.files import save_figure
 
 ROWS = ["training", "buckets", "all-reduce"]
 # They differ in lightness, so that they differ in greyscale.
@@ -103,7 +104,7 @@ def main():
     axes.set_xlabel("ms", loc="right")
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, spans, pyplot)
-    figure.savefig(options.out, bbox_inches="tight")
+    save_figure(figure, options.out, bbox_inches="tight")
     print(options.out)
 
 

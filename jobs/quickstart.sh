@@ -9,11 +9,8 @@ set -euo pipefail
 
 usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
-whole_number() { # option value
-  [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] && return 0
-  echo "$1 takes a whole number from 1 to 9999, not '${2:-}'" >&2
-  exit 2
-}
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 ranks=2
 epochs=()
@@ -26,9 +23,6 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# shellcheck source=jobs/setup.sh
-. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
-cd "$root"
 
 directory=build
 options=()

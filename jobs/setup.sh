@@ -13,6 +13,14 @@ packages=(g++ git ca-certificates pkg-config libopenmpi-dev openmpi-bin libdnnl-
 # shellcheck source=jobs/env.sh
 . "$root/jobs/env.sh"
 
+# Ends the script unless the value of an option is a whole number. Only then may it come into arithmetic, where
+# bash would run what other text says.
+whole_number() { # option value
+  [[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] && return 0
+  echo "$1 takes a whole number from 1 on, not '${2:-}'" >&2
+  exit 2
+}
+
 # Runs a command with its output in a log and prints the label and the seconds in one line. On a terminal
 # that line shows meanwhile how far the command is. If the command fails, prints the end of the log.
 stage() { # label command...

@@ -68,7 +68,7 @@ std::string KeptPlans::keep(const std::string& title, const CudnnPlan& plan) {
 }
 
 void KeptPlans::write(const std::string& title, const std::string& kept) {
-  succeeds([&] { write_atomically(file(title), kept); }, title, notes_);
+  succeeds([&] { write_output(file(title), kept); }, title, notes_);
 }
 
 }  // namespace rueda::cuda

@@ -1,11 +1,10 @@
 """Which charts a report has, in the order in which they are shown; writes them, report.html and slides.pdf."""
 
-import os
 import re
-import secrets
 
 from . import bandwidth, bars, batches, communication, factors, lines, page, phases, predictions, quantity, slides
 from .chart import render
+from .files import write_whole
 from .report import name_of
 
 _SCALINGS = ("weak", "strong")
@@ -71,14 +70,6 @@ def charts_of(report):
     made += batches.charts({**report, "series": all_series})
     made += predictions.charts(report)
     return [chart for chart in made if chart is not None]
-
-
-def write_whole(path, content):
-    """Under a temporary name that is then renamed, so that a file that is there is whole. Follows no link."""
-    temporary = path.with_name(f"{path.name}.tmp-{secrets.randbits(32)}")
-    with temporary.open("xb") as file:
-        file.write(content)
-    os.replace(temporary, path)
 
 
 def _remove_others(folder, names):

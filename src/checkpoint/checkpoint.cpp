@@ -108,7 +108,7 @@ std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& 
                                         const Snapshot& s, std::size_t steps) {
   save_weights(graph, directory / kWeightsName, s.parameters, s.statistics, steps);
   save_weights(graph, directory / kMomentumName, s.velocities, {}, 0);
-  write_atomically(directory / kHistoryName, [&s](const TextSink& put) {
+  write_output(directory / kHistoryName, [&s](const TextSink& put) {
     for (const SharedText& piece : s.history) put(*piece);
   });
   std::vector<std::string> names = {kWeightsName, kMomentumName, kHistoryName};
@@ -163,7 +163,7 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
   UnfinishedDirectory unfinished(directory / (std::string(kTemporaryWord) + name));
   try {
     manifest.files = write_files(unfinished.path, graph, snapshot, manifest.global_step());
-    write_atomically(unfinished.path / kManifestName, to_json(manifest));
+    write_output(unfinished.path / kManifestName, to_json(manifest));
     verify(unfinished.path, true);
   } catch (const InputError& error) {
     throw RunError(std::string("a checkpoint cannot be read back as it was written: ") +

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
+#include "core/toml_depth.hpp"
 #include "options.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -62,8 +63,11 @@ class RecipeReader {
 
   /// In the order of the lines, so that the first fault is reported.
   void apply() {
-    constexpr std::size_t kMostBytes = 1'000'000;
+    constexpr std::size_t kMostBytes = 1'000'000, kMostLevels = 32;
     text_ = read_whole({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
+    if (const std::size_t line = line_nested_deeper(text_, kMostLevels); line > 0)
+      throw InputError(fmt::format("{}: it nests more than {} levels; a recipe is flat",
+                                   place(line), kMostLevels));
     try {
       add_items(toml::parse(std::string_view(text_)), true);
     } catch (const toml::parse_error& error) {

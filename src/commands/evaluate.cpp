@@ -76,7 +76,7 @@ class Evaluation {
           for (const std::size_t column : {predicted, kAll}) ++counts[label][column];
       }
       json = json_text(score, counts);
-      if (!options_.json.empty()) write_atomically(options_.json, json);
+      if (!options_.json.empty()) write_output(options_.json, json);
       if (!options_.predictions.empty()) write_predictions(logits);
       std::cout << harmless(text(score, counts)) << std::flush;
     });
@@ -163,7 +163,7 @@ class Evaluation {
 
   /// In the order of the test images.
   void write_predictions(std::span<const float> logits) const {
-    write_atomically(options_.predictions, [&](const TextSink& put) {
+    write_output(options_.predictions, [&](const TextSink& put) {
       put("image,label,predicted,probability,p_0,p_1,p_2,p_3,p_4,p_5,p_6,p_7,p_8,p_9\r\n");
       for (std::size_t i = 0; i < data_.test.size(); ++i) {
         const auto row = row_of(logits, i);

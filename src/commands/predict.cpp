@@ -238,10 +238,10 @@ void write_folder(const std::string& folder, const std::vector<Table>& tables) {
   std::string text = "# Prediction\n";
   for (const Table& table : tables) {
     text += '\n' + to_markdown(table);
-    write_atomically(at / (table.id + ".csv"), to_csv(table));
+    write_output(at / (table.id + ".csv"), to_csv(table));
   }
-  write_atomically(at / "predict.md", text);
-  write_atomically(at / "predict.json", json_of(tables));
+  write_output(at / "predict.md", text);
+  write_output(at / "predict.json", json_of(tables));
 }
 
 }  // namespace
@@ -268,8 +268,8 @@ void run_command(const PredictOptions& options, std::ostream& out) {
   check_output_file("--extra-p", options.extra_p);
   const auto tables = Prediction(options).tables();
   for (const Table& table : tables) out << to_text(table) << '\n';
-  if (!options.json.empty()) write_atomically(options.json, json_of(tables));
-  if (!options.extra_p.empty()) write_atomically(options.extra_p, extra_p_of(tables));
+  if (!options.json.empty()) write_output(options.json, json_of(tables));
+  if (!options.extra_p.empty()) write_output(options.extra_p, extra_p_of(tables));
   if (!options.out.empty()) write_folder(options.out, tables);
 }
 

@@ -31,7 +31,7 @@ void run_command(const WatchOptions& options, std::ostream& out) {
     if (options.json == "-")
       out << to_json(status);
     else if (!options.json.empty())
-      write_atomically(options.json, to_json(status));
+      write_output(options.json, to_json(status));
     else
       out << (first && screen ? "\x1b[2J" : "") << (screen ? redrawn(text) : text) << std::flush;
     if (!screen || !options.json.empty() || status.outcome != "running") return;

@@ -1,6 +1,7 @@
 #include "rueda/core/files.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -9,14 +10,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {
-
-constexpr std::string_view kTemporaryPart = ".tmp-";  // and a random number
 
 [[noreturn]] void fail(const fs::path& path, const char* doing, int error) {
   throw RunError(
@@ -34,13 +34,25 @@ void write_all(int fd, const fs::path& path, std::string_view text) {
   }
 }
 
+/// ".rueda-8f2c0001.tmp-": as long for every target, because a name may have 255 bytes.
+std::string temporary_prefix(std::string_view target) {
+  std::uint32_t hash = 2'166'136'261U;  // FNV-1a, Fowler, Noll and Vo
+  for (const char c : target) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619U;
+  return fmt::format(".rueda-{:08x}.tmp-", hash);
+}
+
+fs::path temporary_name(const fs::path& target) {
+  const std::string prefix = temporary_prefix(target.filename().string());
+  return target.parent_path() / (prefix + std::to_string(std::random_device()()));
+}
+
 /// A new file that is removed again unless it was renamed. Nobody can have laid
 /// a link in its way: its name is not known before, and it must not exist.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target)
       : target_(target),
-        name_(fmt::format("{}{}{}", target.string(), kTemporaryPart, std::random_device()())),
+        name_(temporary_name(target)),
         file_(name_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC) {
     if (file_.fd() < 0) fail(target_, "creating a temporary file", errno);
   }
@@ -72,11 +84,60 @@ class TemporaryFile {
   static constexpr std::size_t kMostWaiting = 1 << 16;
 
   fs::path target_;
-  std::string name_;
+  fs::path name_;
   OpenFile file_;
   std::string waiting_;
   bool renamed_ = false;
 };
+
+/// What is at the path of an output.
+enum class Place { file, stream, standard_output, standard_error, other };
+
+Place place_of(const fs::path& path) {
+  if (path == "/dev/stdout") return Place::standard_output;
+  if (path == "/dev/stderr") return Place::standard_error;
+  std::error_code error;
+  switch (fs::symlink_status(path, error).type()) {
+    case fs::file_type::not_found:
+    case fs::file_type::regular:
+      return Place::file;
+    case fs::file_type::character:
+    case fs::file_type::fifo:
+      return Place::stream;
+    default:
+      return Place::other;
+  }
+}
+
+std::string obstacle_of_other(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (error) return error.message();
+  if (fs::is_symlink(status)) return "it is a link; name the file itself";
+  if (fs::is_directory(status)) return "it is a folder";
+  return "it is neither a regular file nor a device or pipe";
+}
+
+/// To write into what is there. A pipe must have a reader, or opening it would
+/// wait for one, deaf to signals.
+OpenFile open_stream(const fs::path& path, Place place) {
+  std::fflush(nullptr);  // what was printed comes first
+  if (place == Place::standard_output) return OpenFile(::dup(STDOUT_FILENO));
+  if (place == Place::standard_error) return OpenFile(::dup(STDERR_FILENO));
+  OpenFile file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file.fd() < 0 && errno == ENXIO) fail(path, "nobody reads this pipe", errno);
+  if (file.fd() < 0) fail(path, "opening it", errno);
+  ::fcntl(file.fd(), F_SETFL, ::fcntl(file.fd(), F_GETFL) & ~O_NONBLOCK);
+  return file;
+}
+
+void write_stream(const fs::path& path, Place place,
+                  const std::function<void(const TextSink&)>& write) {
+  OpenFile file = open_stream(path, place);
+  if (file.fd() < 0) fail(path, "opening it", errno);
+  write([&](std::string_view text) { write_all(file.fd(), path, text); });
+  if (!file.close()) fail(path, "closing", errno);
+}
 
 }  // namespace
 
@@ -87,28 +148,52 @@ bool OpenFile::close() noexcept {
   return fd < 0 || ::close(fd) == 0;
 }
 
-void write_atomically(const fs::path& path, const std::function<void(const TextSink&)>& write) {
+void write_output(const fs::path& path, const std::function<void(const TextSink&)>& write) {
+  const Place place = place_of(path);
+  if (place == Place::other)
+    throw RunError(fmt::format("cannot write {}: {}", path.string(), obstacle_of_other(path)));
+  if (place != Place::file) return write_stream(path, place, write);
   TemporaryFile file(path);
   write([&file](std::string_view text) { file.write(text); });
   file.rename_to_target();
   flush_directory(path.has_parent_path() ? path.parent_path() : ".");
 }
 
-bool can_write(const fs::path& path) noexcept try {
-  TemporaryFile file(path);
-  file.write("x");
-  file.flush();
-  return true;
-} catch (const std::exception&) {
-  return false;
+std::string obstacle_to_output(const fs::path& path) {
+  const Place place = place_of(path);
+  if (place == Place::other) return obstacle_of_other(path);
+  if (place == Place::stream) return ::access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+  if (place != Place::file) return "";
+  if (!path.has_filename()) return "it names no file";
+  try {
+    TemporaryFile file(path);
+    file.write("x");
+    file.flush();
+    return "";
+  } catch (const std::exception&) {
+    return "its folder does not exist, is full or may not be written into";
+  }
 }
 
-void write_atomically(const fs::path& path, std::string_view text) {
-  write_atomically(path, [text](const TextSink& put) { put(text); });
+void write_output(const fs::path& path, std::string_view text) {
+  write_output(path, [text](const TextSink& put) { put(text); });
+}
+
+OpenFile open_to_append(const fs::path& path) {
+  OpenFile file(path,
+                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int error = errno;
+  if (place_of(path) == Place::other)
+    throw RunError(fmt::format("cannot write {}: {}", path.string(), obstacle_of_other(path)));
+  if (file.fd() < 0) fail(path, "opening it", error);
+  struct stat found {};
+  if (::fstat(file.fd(), &found) != 0 || !S_ISREG(found.st_mode))
+    throw RunError(fmt::format("cannot write {}: it is no regular file", path.string()));
+  return file;
 }
 
 bool is_temporary_of(std::string_view name, std::string_view file) {
-  const std::string begin = std::string(file).append(kTemporaryPart);
+  const std::string begin = temporary_prefix(file);
   return name.starts_with(begin) && name.size() > begin.size() &&
          name.find_first_not_of("0123456789", begin.size()) == name.npos;
 }

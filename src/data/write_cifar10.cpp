@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kTrainFiles = 5;
 
 void write_file(const fs::path& path, const std::string& bytes) try {
-  write_atomically(path, bytes);
+  write_output(path, bytes);
 } catch (const RunError& error) {
   throw InputError(std::string(error.what()) + "; choose another directory or free it");
 }

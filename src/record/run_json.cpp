@@ -203,7 +203,7 @@ std::string config_text(const TrainConfig& config) {
 }
 
 void write_run_json(const std::filesystem::path& path, const RunRecord& run) {
-  write_atomically(path, [&run](const TextSink& put) { put_json(put, run); });
+  write_output(path, [&run](const TextSink& put) { put_json(put, run); });
 }
 
 }  // namespace rueda

@@ -133,7 +133,7 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
                      s.all_reduce_wait);
     }
   }
-  if (first) return write_atomically(path, text);
+  if (first) return write_output(path, text);
   append_to_file(path, text);
 }
 
@@ -141,7 +141,7 @@ void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::pa
                     std::size_t last) {
   const std::string head = header();
   const auto commas = std::count(head.begin(), head.end(), ',');
-  write_atomically(to, [&](const TextSink& put) {
+  write_output(to, [&](const TextSink& put) {
     put(head);
     std::error_code none;
     if (!std::filesystem::is_regular_file(from, none)) return;

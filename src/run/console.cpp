@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -12,7 +13,6 @@
 #include <fmt/format.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <unistd.h>
 
 #include "mpi/session/communicator.hpp"
@@ -58,15 +58,36 @@ spdlog::logger& logger() {
   return the_logger;
 }
 
+/// Appends to a regular file. Says once where lines are lost.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(const fs::path& path) : path_(path), file_(open_to_append(path)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (::write(file_.fd(), line.data(), line.size()) == ssize_t(line.size()) || told_) return;
+    told_ = true;
+    const std::string lost =
+        fmt::format("warning: the log {} lacks lines: {}\n", path_.string(), std::strerror(errno));
+    std::cerr << harmless(lost) << std::flush;
+  }
+  void flush_() override {}
+
+  fs::path path_;
+  OpenFile file_;
+  bool told_ = false;
+};
+
 spdlog::sink_ptr open_file(const fs::path& directory, int rank) {
   const std::string name = "rank-" + std::to_string(rank);
   try {
     fs::create_directories(directory);
-    const auto file =
-        std::make_shared<spdlog::sinks::basic_file_sink_mt>((directory / (name + ".log")).string());
+    const auto file = std::make_shared<FileSink>(directory / (name + ".log"));
     file->set_pattern("%Y-%m-%d %H:%M:%S.%e " + name + " %l: %v");
     return file;
-  } catch (const std::exception& error) {  // spdlog_ex, filesystem_error
+  } catch (const std::exception& error) {  // RunError, filesystem_error
     throw InputError("--log-dir " + directory.string() + ": " + error.what() +
                      "; give a directory that you may write into, or leave it out");
   }
@@ -234,13 +255,13 @@ void Console::write_files(const RunRecord& run) {
   const std::string trouble = live_ ? live_->end(run) : "";
   if (!trouble.empty()) report(LogLevel::warn, trouble);
   write_run_files(run);
-  if (!run.config.trace.empty()) write_atomically(run.config.trace, to_trace_json(run));
+  if (!run.config.trace.empty()) write_output(run.config.trace, to_trace_json(run));
 }
 
 void write_run_files(const RunRecord& run) {
   const fs::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
-  write_atomically(directory / kEpochsCsvName, epochs_csv(run.epochs, run, true));
+  write_output(directory / kEpochsCsvName, epochs_csv(run.epochs, run, true));
   if (run.epochs.empty() && run.resumptions.empty())
     append_steps_csv(directory / kStepsCsvName, {}, true);
 }

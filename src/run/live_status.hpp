@@ -132,7 +132,7 @@ class LiveStatus {
   /// A failure leaves training as it is.
   bool write() {
     try {
-      write_atomically(fs::path(run_.config.run_dir) / kStatusName, to_json(snapshot()));
+      write_output(fs::path(run_.config.run_dir) / kStatusName, to_json(snapshot()));
       return true;
     } catch (const std::exception& error) {
       trouble_ = std::string(error.what()) + "; rueda watch does not see this run";

@@ -53,7 +53,7 @@ bool will_exist(const TrainConfig& config, const fs::path& directory) {
 }
 
 void require_writable(const fs::path& directory) {
-  require(can_write(directory / kRunJsonName),
+  require(obstacle_to_output(directory / kRunJsonName).empty(),
           "cannot write into the run directory " + directory.string() +
               ": check its permissions and free space, or choose another with --run-dir");
 }
@@ -144,13 +144,13 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
   if (config.save_weights.empty()) return;
   const fs::path path = config.save_weights;
   std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
   const auto refuse = [&](const std::string& why, const std::string& remedy) {
     throw InputError("--save-weights " + config.save_weights + ": " + why + "; " + remedy);
   };
-  if (!path.has_filename() || (fs::exists(status) && !fs::is_regular_file(status)))
-    refuse("this is not a regular file", "give the path of a file to write");
-  if (fs::exists(status) && !config.overwrite && !own_file)
+  const std::string obstacle = obstacle_to_output(path);
+  if (fs::exists(fs::symlink_status(path, ignored)) && !obstacle.empty())
+    refuse(obstacle, "give the path of a file to write");
+  if (fs::is_regular_file(path, ignored) && !config.overwrite && !own_file)
     refuse("there is such a file", "give another path, or add --overwrite");
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (names_run_directory(config, parent)) {
@@ -159,7 +159,7 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
   }
   if (!fs::is_directory(parent, ignored))
     refuse("the directory " + parent.string() + " does not exist", "make it, or give another path");
-  if (!can_write(path)) {
+  if (!obstacle.empty()) {
     refuse("the directory " + parent.string() + " can not be written",
            "check its permissions and free space, or give another path");
   }
@@ -169,11 +169,9 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
 
 void check_output_file(const std::string& option, const std::string& path) {
   if (path.empty()) return;
-  std::error_code ignored;
-  require(!fs::is_directory(path, ignored) && can_write(path),
-          option + " " + path +
-              ": a file cannot be written there; name one in a folder that exists and that "
-              "you may write into");
+  const std::string obstacle = obstacle_to_output(path);
+  require(obstacle.empty(), option + " " + path + ": a file cannot be written there: " + obstacle +
+                                "; name one in a folder that exists and that you may write into");
 }
 
 void check_targets(const TrainConfig& config, bool own_weights) {

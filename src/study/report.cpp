@@ -148,7 +148,7 @@ std::string tables_markdown(const Tables& tables) {
 
 void write_csv(const fs::path& folder, const Tables& tables) {
   make_folder(folder);
-  for (const Table& table : tables) write_atomically(folder / (table.id + ".csv"), to_csv(table));
+  for (const Table& table : tables) write_output(folder / (table.id + ".csv"), to_csv(table));
 }
 
 std::string footer(const Report& report) {
@@ -194,15 +194,15 @@ std::string findings_text(const std::vector<Finding>& findings, bool markdown) {
 
 void write_report(const fs::path& folder, const Report& report) {
   make_folder(folder);
-  write_atomically(folder / "report.json", report_json(report));
+  write_output(folder / "report.json", report_json(report));
   std::string text = "# " + report.title + "\n";
   if (!report.findings.empty()) text += "\n## Findings\n" + findings_text(report.findings, true);
   text += "\n## Tables\n" + tables_markdown(report.tables) + footer(report);
-  write_atomically(folder / "report.md", text);
+  write_output(folder / "report.md", text);
   write_csv(folder / "tables", report.tables);
   for (const auto& [name, tables] : report.layouts) {
-    write_atomically(folder / (name + ".md"),
-                     "# " + report.title + "\n" + tables_markdown(tables) + footer(report));
+    write_output(folder / (name + ".md"),
+                 "# " + report.title + "\n" + tables_markdown(tables) + footer(report));
     write_csv(folder / name, tables);
   }
 }

@@ -202,7 +202,7 @@ void write_safetensors(const fs::path& path, std::span<const TensorData> tensors
                        const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(tensors, metadata);
   const auto length = std::bit_cast<std::array<char, kLengthBytes>>(std::uint64_t{header.size()});
-  write_atomically(path, [&](const TextSink& put) {
+  write_output(path, [&](const TextSink& put) {
     put({length.data(), length.size()});
     put(header);
     for (const auto& [name, dtype, shape, bytes] : tensors)

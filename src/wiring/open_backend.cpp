@@ -107,7 +107,7 @@ std::string tune(const TrainConfig& config, BackendOptions options,
     tuning = use_tuning(*backend, read_tuning_file(config.tuning_file), config.tuning_file);
   const auto write = [&] {
     add_engines(*backend, tuning);
-    write_atomically(config.tuning_file, tuning_text(tuning));
+    write_output(config.tuning_file, tuning_text(tuning));
   };
 #if RUEDA_CUDA_TRAINS
   cuda::plan_store(*backend)->when_timed(write);  // a run that is killed leaves what it measured

@@ -483,9 +483,9 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
         rest = self.folder / "clean" / "checkpoints" / ".unfinished-epoch-0009-step-00000"
         rest.mkdir()
         (rest / "weights.safetensors").write_bytes(b"half")
-        torn = self.folder / "clean" / "run.json.tmp-4711"
+        torn = self.folder / "clean" / ".rueda-618e7fae.tmp-4711"  # of run.json
         torn.write_bytes(b"{")
-        mine = self.folder / "clean" / "run.json.tmp-old"
+        mine = self.folder / "clean" / ".rueda-618e7fae.tmp-old"
         mine.write_bytes(b"")
         self.resume("clean", ranks=1)
         self.assertEqual(len(self.checkpoints("clean")), 2)

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace rueda {
@@ -16,8 +17,10 @@ namespace fs = std::filesystem;
 class OpenFile {
  public:
   OpenFile(const fs::path& path, int flags);
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+  /// Takes a descriptor over.
+  explicit OpenFile(int fd) noexcept : fd_(fd) {}
+  OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
   ~OpenFile() { close(); }
 
   /// Below 0 where opening failed; errno says why.
@@ -32,18 +35,25 @@ class OpenFile {
 /// Takes a text piece by piece, in order.
 using TextSink = std::function<void(std::string_view)>;
 
-/// Writes what `write` gives to its sink to a temporary file, flushes it,
-/// renames it to `path` and flushes the directory: a crash at any moment leaves
-/// the old file or the new one, whole. Throws RunError naming path and reason,
-/// and what `write` throws; the temporary file is removed then.
-void write_atomically(const fs::path& path, const std::function<void(const TextSink&)>& write);
+// One rule for every output. Where nothing or a regular file is, the text goes to a
+// temporary file, which is then renamed: a crash at any moment leaves the old
+// file or the new one, whole. A device or a pipe is written into, and so are
+// /dev/stdout and /dev/stderr, whatever they are. Links and folders are refused.
+
+/// Writes what `write` gives to its sink. Throws RunError naming path and
+/// reason, and what `write` throws; the temporary file is removed then.
+void write_output(const fs::path& path, const std::function<void(const TextSink&)>& write);
 
 /// The same for a text that is there.
-void write_atomically(const fs::path& path, std::string_view text);
+void write_output(const fs::path& path, std::string_view text);
 
-/// Whether write_atomically could begin with `path`: found by trying its
-/// temporary file, which is removed again.
-bool can_write(const fs::path& path) noexcept;
+/// Why write_output could not begin with `path`, for example "it is a link";
+/// empty: it could. Found by trying the temporary file, which is removed again.
+std::string obstacle_to_output(const fs::path& path);
+
+/// Opens a regular file to append to, which is made where nothing is. Throws
+/// RunError where anything else is there.
+OpenFile open_to_append(const fs::path& path);
 
 /// Whether `name` is that of a temporary file which a process left that was
 /// killed while it wrote `file`.

@@ -31,7 +31,7 @@ std::string options_json(const TrainConfig& config);
 /// The same, one option a line: what ranks compare.
 std::string config_text(const TrainConfig& config);
 
-/// Writes `to_json` to `path` atomically (write_atomically). Throws RunError
+/// Writes `to_json` to `path` atomically (write_output). Throws RunError
 /// naming path and reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 

@@ -181,7 +181,7 @@ void run_command(const BenchLayersOptions& options, std::ostream& out) {
     out << to_text(table) << '\n';
     json[table.id] = rows_json(table);
   }
-  if (!options.json.empty()) write_atomically(options.json, text_of(json, 1) + '\n');
+  if (!options.json.empty()) write_output(options.json, text_of(json, 1) + '\n');
 }
 
 }  // namespace rueda

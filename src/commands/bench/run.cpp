@@ -169,7 +169,7 @@ int run_bench_all_reduce(const BenchAllReduceOptions& options) {
     json = record_json(Bench(options, device).run());
   });
   if (!speaks_for_all()) return code;
-  if (!options.json.empty()) write_atomically(options.json, json);
+  if (!options.json.empty()) write_output(options.json, json);
   draw_plot(kPlotScript, options.plot, json);
   return code;
 }
@@ -178,7 +178,7 @@ int run_bench_tune(const BenchTuneOptions& options) {
   const auto prepare = [&] { check_output_file("--out", options.out); };
   return in_session(options.train.backend, prepare, [&](const SelectedDevice& device) {
     const std::string text = TuneRun(options, device).run();
-    if (speaks_for_all()) write_atomically(options.out, text);
+    if (speaks_for_all()) write_output(options.out, text);
   });
 }
 

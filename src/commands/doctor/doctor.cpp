@@ -206,7 +206,7 @@ class Supervisor {
   }
 
   void write(const ClusterFacts& cluster, const Findings& findings) const {
-    if (!options_.json.empty()) write_atomically(options_.json, report_json(cluster, findings));
+    if (!options_.json.empty()) write_output(options_.json, report_json(cluster, findings));
   }
 
   /// Lets the worker leave MPI, which needs the workers of all ranks, and kills it if it does not.

@@ -110,6 +110,19 @@ TEST_CASE("JSON that nests a million levels deep is refused", "[hostile]") {
   CHECK_THROWS_AS(parse_reduce_table(std::string(1'000'000, '['), "t.json", {}), InputError);
 }
 
+TEST_CASE("TOML that nests half a million levels deep is refused", "[hostile]") {
+  const test::ScratchDirectory folder;
+  for (const char* form : {"a.", "[a.", "[[a.", "a={", "a=["}) {
+    const std::string piece = std::string(form).substr(std::string(form).find('a'));
+    std::string text = form;
+    while (text.size() < 990'000) text += piece;
+    CAPTURE(form);
+    CHECK_THROWS_WITH(
+        parse_command_line({"train", "--config", folder.write("recipe.toml", text).string()}),
+        Contains("it nests more than 32 levels"));
+  }
+}
+
 TEST_CASE("a steps.csv that is one long line is refused", "[hostile]") {
   const test::ScratchDirectory folder;
   const auto path = folder.write("steps.csv", "epoch,seconds\n" + std::string(100'000, '1'));

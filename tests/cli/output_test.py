@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Every option that names an output: what becomes of a file, a link, a device and a pipe there.
+
+usage: output_test.py RUEDA MPIEXEC
+"""
+
+import os
+import stat
+import subprocess
+import threading
+import unittest
+
+from rueda_runs import SMALL, ProgramCase, environment, main
+
+TRAIN = ["train", "--data", "data", *SMALL, "--overwrite", "--run-dir", "trained"]
+TIMED = ["--backend", "timed", "--compute-ms", "1"]
+
+# An option and the words before it. The first run makes what the others read.
+OUTPUTS = {
+    "train --save-weights": [*TRAIN, "--save-weights"],
+    "train --trace": [*TRAIN, *TIMED, "--trace"],
+    "evaluate --json": ["evaluate", "--data", "data", "--init-weights", "start.safetensors", "--threads", "1", "--json"],
+    "evaluate --predictions": ["evaluate", "--data", "data", "--init-weights", "start.safetensors", "--threads", "1",
+                               "--predictions"],
+    "doctor --json": ["doctor", "--quick", "--json"],
+    "bench all-reduce --json": ["bench", "all-reduce", "--sizes", "64", "--seconds", "0.05", "--json"],
+    "predict --json": ["predict", "first", "second", "--json"],
+    "predict --extra-p": ["predict", "first", "second", "--extra-p"],
+    "watch --json": ["watch", "first", "--once", "--json"],
+}  # fmt: skip
+
+
+def devices_can_be_made(folder):
+    """Whether this is root, on a file system whose devices work."""
+    try:
+        os.mknod(folder / "probe", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        (folder / "probe").write_text("x")
+        return True
+    except OSError:
+        return False
+
+
+class Outputs(ProgramCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name, ranks in (("first", 1), ("second", 2)):
+            cls.made("train", "--data", "data", *SMALL, *TIMED, "--run-dir", name, ranks=ranks)
+        cls.made(*TRAIN, "--save-weights", "start.safetensors")
+        cls.devices = devices_can_be_made(cls.folder)
+
+    def each(self, run):
+        for option, words in OUTPUTS.items():
+            with self.subTest(option=option):
+                run(option, words)
+
+    def test_a_regular_file_is_replaced(self):
+        def replaced(option, words):
+            self.write("there", "old")
+            result = self.program.run(*words, "there")
+            self.assertIn(result.code, (0, 1) if "doctor" in option else (0,), result)
+            self.assertNotEqual(self.path("there").read_bytes(), b"old")
+
+        self.each(replaced)
+
+    def test_a_link_is_refused_and_not_followed(self):
+        def refused(_, words):
+            self.write("victim", "mine")
+            for target in ("victim", "nothing"):
+                self.path("link").symlink_to(target)
+                result = self.program.run(*words, "link")
+                self.refused(result, words[-1], "link")
+                self.assertEqual(os.readlink(self.path("link")), target)
+                self.path("link").unlink()
+            self.assertEqual(self.path("victim").read_text(encoding="utf-8"), "mine")
+            self.assertFalse(self.path("nothing").exists())
+
+        self.each(refused)
+
+    def test_a_device_stays_a_device(self):
+        """Devices of this test's own: a mistake must not replace those of the machine."""
+        if not self.devices:
+            self.skipTest("making devices needs root and a file system that has them")
+        for name, number in (("null", 3), ("full", 7)):
+            os.mknod(self.path(name), stat.S_IFCHR | 0o600, os.makedev(1, number))
+
+        def written(option, words):
+            result = self.program.run(*words, "null")
+            self.assertIn(result.code, (0, 1) if "doctor" in option else (0,), result)
+            result = self.program.run(*words, "full")
+            self.assertEqual(result.code, 1, result)
+            self.assertIn("No space left", result.err)
+            for name in ("null", "full"):
+                self.assertTrue(stat.S_ISCHR(os.lstat(self.path(name)).st_mode), name)
+
+        self.each(written)
+
+    def test_a_pipe_gets_the_bytes(self):
+        os.mkfifo(self.path("pipe"))
+
+        def read(option, words):
+            got = []
+            reader = threading.Thread(target=lambda: got.append(self.path("pipe").read_bytes()))
+            reader.start()
+            result = self.program.run(*words, "pipe")
+            reader.join()
+            self.assertIn(result.code, (0, 1) if "doctor" in option else (0,), result)
+            self.assertGreater(len(got[0]), 10)
+            self.assertTrue(stat.S_ISFIFO(os.lstat(self.path("pipe")).st_mode))
+
+        self.each(read)
+
+    def test_standard_output_by_its_name(self):
+        words = [self.program.binary, *OUTPUTS["predict --extra-p"], "/dev/stdout"]
+        with open(self.path("out"), "wb") as out:
+            done = subprocess.run(words, cwd=self.folder, env=environment({}), stdout=out, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(b'"params"', self.path("out").read_bytes())
+        self.assertTrue(os.path.islink("/dev/stdout"))
+
+    def test_a_name_of_255_bytes(self):
+        for option in ("train --save-weights", "predict --json"):
+            name = "n" * 255
+            self.completed(self.program.run(*OUTPUTS[option], name))
+            self.assertGreater(self.path(name).stat().st_size, 10)
+            self.path(name).unlink()
+
+
+class Logs(ProgramCase):
+    def logged(self, ranks=1):
+        words = ["train", "--data", "data", *SMALL, *TIMED, "--overwrite", "--run-dir", "logged", "--log-dir", "logs"]
+        return self.program.run_on(ranks, *words, "--log-level", "debug")
+
+    def test_a_log_follows_no_link_and_waits_for_no_pipe(self):
+        self.path("logs").mkdir(exist_ok=True)
+        victim, log = self.path("victim"), self.path("logs") / "rank-0.log"
+        victim.write_text("mine", encoding="utf-8")
+        for make in (lambda: log.symlink_to(victim), lambda: os.mkfifo(log)):
+            make()
+            self.refused(self.logged(), "--log-dir")
+            log.unlink()
+        self.assertEqual(victim.read_text(encoding="utf-8"), "mine")
+        self.completed(self.logged())
+        self.assertIn("debug: ", log.read_text(encoding="utf-8"))
+
+    @unittest.skipIf(os.geteuid() != 0, "a small file system needs root")
+    def test_a_log_on_a_full_disk_says_so_once(self):
+        self.path("logs").mkdir(exist_ok=True)
+        mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "none", self.path("logs")]
+        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", self.path("logs")], check=False)
+        (self.path("logs") / "fill").write_bytes(b"x" * 4096)
+        result = self.logged()
+        self.assertEqual(result.code, 0, result)
+        self.assertEqual(result.err.count("lacks lines: No space left"), 1, result)
+
+
+if __name__ == "__main__":
+    main()

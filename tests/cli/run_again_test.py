@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""jobs/run-again.sh with commands that only pretend to train.
+
+usage: run_again_test.py
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from rueda_runs import main
+
+SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh"
+LIMIT = 60  # seconds
+
+
+class RunAgainCase(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-again-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def start(self, script, *options, words=()):
+        """Runs a shell script in place of mpirun; each start is a line of `starts`."""
+        (self.folder / "launch").write_text('echo "$@" >> starts\n' + script, encoding="utf-8")
+        command = [SCRIPT, *options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
+        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env={**os.environ, "RUEDA_PROBE": "sh ./probe"})  # fmt: skip
+
+    def ended(self, job):
+        """Exit code, standard error, and the starts."""
+        try:
+            _, err = job.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            job.kill()
+            raise
+        return job.returncode, err, self.starts()
+
+    def starts(self):
+        path = self.folder / "starts"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def wait_for(self, name):
+        deadline = time.monotonic() + LIMIT
+        while not (self.folder / name).exists():
+            self.assertLess(time.monotonic(), deadline, name)
+            time.sleep(0.01)
+
+
+class Stops(RunAgainCase):
+    def test_a_signal_ends_it_whatever_the_launcher_returns(self):
+        """mpirun returns 1 on SIGTERM, which is what it also returns when a rank fails."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            with self.subTest(signal=number):
+                for name in ("starts", "ready"):
+                    (self.folder / name).unlink(missing_ok=True)
+                job = self.start("trap 'exit 1' TERM INT USR1; touch ready; while :; do sleep 0.05; done")
+                self.wait_for("ready")
+                job.send_signal(number)
+                code, _, starts = self.ended(job)
+                self.assertEqual((code, len(starts)), (128 + number, 1))
+
+    def test_a_signal_in_a_pause_ends_it(self):
+        job = self.start('[ "$(wc -l < starts)" -lt 4 ] || touch third; exit 1')  # the next pause takes 4 s
+        self.wait_for("third")
+        job.send_signal(signal.SIGTERM)
+        code, _, starts = self.ended(job)
+        self.assertEqual((code, len(starts)), (128 + signal.SIGTERM, 4))
+
+    def test_a_run_that_saved_its_state_ends_with_its_own_code(self):
+        job = self.start("trap 'exit 75' USR1; touch ready; while :; do sleep 0.05; done")
+        self.wait_for("ready")
+        job.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.ended(job)[0], 75)
+
+
+class Ends(RunAgainCase):
+    def test_codes_that_a_restart_does_not_cure(self):
+        for code in (0, 2, 75):
+            (self.folder / "starts").unlink(missing_ok=True)
+            found, _, starts = self.ended(self.start(f"exit {code}"))
+            self.assertEqual((found, len(starts)), (code, 1))
+
+    def test_it_gives_up(self):
+        for option in (["--most", "2"], ["--most=2"], ["--most", "02"]):
+            (self.folder / "starts").unlink(missing_ok=True)
+            code, err, starts = self.ended(self.start("exit 3", *option))
+            self.assertEqual((code, len(starts)), (3, 2))
+            self.assertIn("2 failures in a row without a new checkpoint, the last with exit code 3", err)
+
+    def test_a_new_checkpoint_counts_also_where_one_was_passed_over(self):
+        made = 'mkdir -p "run/checkpoints/passed-over-epoch-0009" "run/checkpoints/epoch-000$(wc -l < starts)"; '
+        code, err, starts = self.ended(self.start(made + '[ "$(wc -l < starts)" -lt 5 ] && exit 1; exit 0', "--most", "2"))
+        self.assertEqual((code, len(starts)), (0, 5), err)
+        self.assertIn("again from epoch-0001 in 0 s", err)
+
+    def test_a_launcher_that_outlives_its_ranks_is_ended(self):
+        """As mpirun does when a link is cut: its rank here has ended, its ssh and itself have not."""
+        stays = '[ "$(wc -l < starts)" = 1 ] || exit 0; sleep 1000 & OMPI_COMM_WORLD_RANK=0 sh -c "sleep 1"; wait'
+        code, err, starts = self.ended(self.start(stays))
+        self.assertEqual((code, len(starts)), (0, 2), err)
+        self.assertIn("its launcher waits for a host that is gone", err)
+
+
+class Hosts(RunAgainCase):
+    def launched(self, words, answers):
+        """The words of the second start."""
+        (self.folder / "probe").write_text(f'case $1 in {answers}) exit 0;; esac; exit 1\n', encoding="utf-8")
+        (self.folder / "starts").unlink(missing_ok=True)
+        code, err, starts = self.ended(self.start('[ "$(wc -l < starts)" = 2 ]', words=words))
+        self.assertEqual((code, len(starts)), (0, 2), err)
+        return starts[1]
+
+    def test_hostfiles_as_open_mpi_reads_them(self):
+        (self.folder / "hosts").write_text("a slots=08 max_slots=8 # eight\n\nb max_slots=4\nc slots=2\n", encoding="utf-8")
+        for option in (["--hostfile", "hosts"], ["--hostfile=hosts"]):
+            left = self.launched([*option, "-n", "11"], "a|b")
+            self.assertTrue(left.startswith("--host a:8,b:1 -n 9 "), left)
+
+    def test_lists_of_hosts(self):
+        self.assertTrue(self.launched(["--host", "a:02,b", "-np", "3"], "a").startswith("--host a:2 -np 2 "))
+
+    def test_nothing_in_a_file_is_run_or_taken_for_an_option(self):
+        for line in ("a slots=x[$(touch ran)0]", "a slots=$(touch ran)", "-oProxyCommand=touch${IFS}ran slots=1", "a slots=0",
+                     "a slots=99999999999999999999"):  # fmt: skip
+            with self.subTest(line=line):
+                (self.folder / "hosts").write_text(line + "\n", encoding="utf-8")
+                code, err, starts = self.ended(self.start("exit 1", words=["--hostfile", "hosts"]))
+                self.assertEqual((code, starts), (2, []), err)
+                self.assertIn("line 1 of hosts", err)
+                self.assertFalse((self.folder / "ran").exists())
+
+
+class Refusals(RunAgainCase):
+    def refused(self, words, *parts):
+        done = subprocess.run([SCRIPT, *words], cwd=self.folder, capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_bad_words(self):
+        run = ["--", "true", "--run-dir=x", "--checkpoint-every=1step"]
+        self.refused(["--most", "abc", *run], "--most", "'abc'")
+        self.refused(["--most", "0", *run], "--most", "'0'")
+        self.refused(["--most"], "--most")
+        self.refused(["--moist", "3", *run], "--moist")
+        self.refused([], "no command")
+        self.refused(["--", "true"], "--run-dir")
+        self.refused(["--", "./none", *run[2:]], "cannot be started")
+        self.refused([*run, "--hostfile", "none"], "'none'")
+
+    def test_values_behind_an_equals_sign(self):
+        done = subprocess.run([SCRIPT, "--", "true", "--run-dir=x", "--checkpoint-every=1step", "--resume=auto"],
+                              cwd=self.folder, capture_output=True, text=True, timeout=LIMIT, check=False)  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    main(0)
