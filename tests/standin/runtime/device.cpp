@@ -98,7 +98,7 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorCapturedEvent, "cudaErrorCapturedEvent", "event of a capture"},
 };
 
-const ErrorText& text_of(cudaError_t code) {
+const ErrorText& error_text(cudaError_t code) {
   static constexpr ErrorText unknown = {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
   for (const ErrorText& error : kErrors) {
     if (error.code == code) return error;
@@ -185,7 +185,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(standin::last_error, cudaSuccess); }
-const char* cudaGetErrorName(cudaError_t code) { return standin::text_of(code).name; }
-const char* cudaGetErrorString(cudaError_t code) { return standin::text_of(code).text; }
+const char* cudaGetErrorName(cudaError_t code) { return standin::error_text(code).name; }
+const char* cudaGetErrorString(cudaError_t code) { return standin::error_text(code).text; }
 
 }  // extern "C"

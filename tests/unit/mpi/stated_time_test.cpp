@@ -25,7 +25,8 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 constexpr int kRanks = 4;
-constexpr double kBackward = 1100 * kMicro;  // ResNet-18, 128 images of 32 pixels, on an H100
+constexpr double kBackwardSeconds =
+    1100 * kMicro;  // ResNet-18, 128 images of 32 pixels, on an H100
 
 /// How a rank waits and cuts chunks; all else is stated for both.
 struct Way {
@@ -136,8 +137,8 @@ TEST_CASE("little of the sums of ResNet-18 is exposed on four devices", "[stated
   on_threads(kRanks, [&](TestRank& on) {
     StatedStep before(on.group, former());
     StatedStep after(on.group, present());
-    const double was = exposed(before.sum(buckets, kBackward), kBackward);
-    const double is = exposed(after.sum(buckets, kBackward), kBackward);
+    const double was = exposed(before.sum(buckets, kBackwardSeconds), kBackwardSeconds);
+    const double is = exposed(after.sum(buckets, kBackwardSeconds), kBackwardSeconds);
     CHECK_ON_THREAD(on, before.exact() && after.exact(), "sums");
     CHECK_ON_THREAD(on, is <= 0.62 * was, "{} of {} s", is, was);
   });
@@ -160,7 +161,7 @@ double show(TestRank& on, const Way& way, double backward) {
 /// `build/tests/unit "[exposed]"` shows it.
 TEST_CASE("what a step of ResNet-18 exposes, before and after", "[.][exposed]") {
   const Way halfway{"looks, then sleeps; 4 MiB", present().times, former().segment_bytes};
-  for (const double backward : {kBackward, 4 * kBackward}) {
+  for (const double backward : {kBackwardSeconds, 4 * kBackwardSeconds}) {
     on_threads(kRanks, [&](TestRank& on) {
       const double first = show(on, former(), backward);
       const double second = show(on, halfway, backward);

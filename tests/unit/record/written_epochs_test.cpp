@@ -18,7 +18,7 @@ namespace {
 using Values = std::vector<double>;
 
 /// min, mean and max are those of `values`, one of each rank.
-void check_range(const Written& json, const std::string& path, const Values& values) {
+void check_range(const WrittenFiles& json, const std::string& path, const Values& values) {
   CAPTURE(path);
   REQUIRE(values.size() == kWrittenRanks);
   CHECK(number_at(json, path + "/min") == Approx(std::ranges::min(values)));
@@ -62,7 +62,7 @@ std::map<std::string, Quantity> phases_below(const std::string& path) {
 
 /// The mean step of a kind: what each rank took, over its steps.
 template <typename Taken>
-void check_mean_step(const Written& epoch, const EpochRecord& record, const std::string& path,
+void check_mean_step(const WrittenFiles& epoch, const EpochRecord& record, const std::string& path,
                      Taken taken) {
   std::map<std::string, Quantity> wanted = phases_below(path);
   wanted[path + "/seconds"] = &StepRecord::seconds;
@@ -84,11 +84,11 @@ void check_mean_step(const Written& epoch, const EpochRecord& record, const std:
 
 TEST_CASE("run.json: scores of an epoch, and null where there are none", "[written]") {
   const RunRecord run = full_run();
-  const Written epochs = files_of(run).at("run.json").at("epochs");
+  const WrittenFiles epochs = files_of(run).at("run.json").at("epochs");
   for (std::size_t i = 0; i < 2; ++i) {
     const EpochRecord& e = run.epochs[i];
     CAPTURE(i);
-    const Written& j = epochs.at(i);
+    const WrittenFiles& j = epochs.at(i);
     // Exactly: what is read back is the number that was written.
     CHECK(j.at("epoch") == i + 1);
     CHECK(j.at("steps") == 3);
@@ -103,7 +103,7 @@ TEST_CASE("run.json: scores of an epoch, and null where there are none", "[writt
   }
   CHECK(epochs.at(0).at("resumed_at_step").is_null());
   CHECK(epochs.at(1).at("resumed_at_step") == 2);
-  const Written expected = {
+  const WrittenFiles expected = {
       {"val_loss", 2.4}, {"val_accuracy", 0.14}, {"val_samples", 100}, {"val_seconds", 0.21}};
   for (const auto& [key, value] : expected.items()) {
     CAPTURE(key);
@@ -114,11 +114,11 @@ TEST_CASE("run.json: scores of an epoch, and null where there are none", "[writt
 
 TEST_CASE("run.json: times of an epoch are those of the steps of its ranks", "[written]") {
   const RunRecord run = full_run();
-  const Written epochs = files_of(run).at("run.json").at("epochs");
+  const WrittenFiles epochs = files_of(run).at("run.json").at("epochs");
   for (std::size_t i = 0; i < 2; ++i) {
     const EpochRecord& record = run.epochs[i];
     CAPTURE(i);
-    const Written& epoch = epochs.at(i);
+    const WrittenFiles& epoch = epochs.at(i);
     for (const auto& [key, value] : phases_below(""))
       check_range(epoch, key, sums_by_rank(record, value, is_any));
     check_mean_step(epoch, record, "/full_step", is_full);
@@ -126,7 +126,7 @@ TEST_CASE("run.json: times of an epoch are those of the steps of its ranks", "[w
     // A step takes as long as its slowest rank, which is the last one; there are two full ones.
     const auto& steps = record.step_records.back();
     const auto [fast, slow] = std::minmax(steps[0].seconds, steps[1].seconds);
-    const Written& spread = epoch.at("full_step_seconds");
+    const WrittenFiles& spread = epoch.at("full_step_seconds");
     CHECK(spread.at("count") == 2);
     for (const auto& [key, value] :
          std::map<std::string, double>{{"min", fast},
@@ -142,7 +142,7 @@ TEST_CASE("run.json: times of an epoch are those of the steps of its ranks", "[w
 
 TEST_CASE("run.json: each rank's own times", "[written]") {
   const RunRecord run = full_run();
-  const Written epochs = files_of(run).at("run.json").at("epochs");
+  const WrittenFiles epochs = files_of(run).at("run.json").at("epochs");
   std::map<std::string, Quantity> wanted = phases_below("");
   wanted["/seconds"] = &StepRecord::seconds;
   wanted["/samples"] = &StepRecord::samples;
@@ -153,7 +153,7 @@ TEST_CASE("run.json: each rank's own times", "[written]") {
   wanted["/copy_busy"] = &StepRecord::copy_busy;
   wanted["/copy_bytes"] = &StepRecord::copy_bytes;
   for (std::size_t i = 0; i < 2; ++i) {
-    const Written& ranks = epochs.at(i).at("ranks");
+    const WrittenFiles& ranks = epochs.at(i).at("ranks");
     REQUIRE(ranks.size() == kWrittenRanks);
     for (const auto& [key, value] : wanted) {
       const Values sums = sums_by_rank(run.epochs[i], value, is_any);
@@ -166,7 +166,7 @@ TEST_CASE("run.json: each rank's own times", "[written]") {
       return s.seconds - phase(Phase::all_reduce)(s);
     };
     for (std::size_t rank = 0; rank < kWrittenRanks; ++rank) {
-      const Written& j = ranks.at(rank);
+      const WrittenFiles& j = ranks.at(rank);
       CHECK(j.at("rank") == rank);
       CHECK(number_at(j, "/full_step_seconds/mean") ==
             Approx(sums_by_rank(run.epochs[i], &StepRecord::seconds, is_full)[rank] / 2));
@@ -179,7 +179,7 @@ TEST_CASE("run.json: each rank's own times", "[written]") {
 TEST_CASE("run.json: communication, input and efficiency of an epoch", "[written]") {
   const RunRecord run = full_run();
   const EpochRecord& record = run.epochs[0];
-  const Written epoch = files_of(run).at("run.json").at("epochs").at(0);
+  const WrittenFiles epoch = files_of(run).at("run.json").at("epochs").at(0);
   const std::map<std::string, Quantity> wanted = {
       {"/communication/busy", &StepRecord::all_reduce_busy},
       {"/communication/exposed", phase(Phase::all_reduce)},
@@ -226,32 +226,32 @@ TEST_CASE("run.json: communication, input and efficiency of an epoch", "[written
 }
 
 TEST_CASE("run.json: buckets and energy of an epoch", "[written]") {
-  const Written epochs = files_of(full_run()).at("run.json").at("epochs");
-  const Written& communication = epochs.at(1).at("communication");
-  const Written expected = {{"/buckets/0/bytes", 1'000'000},
-                            {"/buckets/1/bytes", nullptr},
-                            {"/buckets/0/queued/count", 2},
-                            {"/buckets/0/queued/min", 0.5},
-                            {"/buckets/0/queued/mean", 0.625},
-                            {"/buckets/0/queued/max", 0.75},
-                            {"/buckets/0/busy/mean", 0.375},
-                            {"/buckets/1/queued/mean", 0.75},
-                            {"/buckets/1/busy/mean", 0.5},
-                            {"/buckets/1/wait/mean", 0.0625},
-                            {"/buckets/1/transfer/mean", 0.25 - 0.0625},
-                            {"/buckets/1/add/mean", 0.125}};
+  const WrittenFiles epochs = files_of(full_run()).at("run.json").at("epochs");
+  const WrittenFiles& communication = epochs.at(1).at("communication");
+  const WrittenFiles expected = {{"/buckets/0/bytes", 1'000'000},
+                                 {"/buckets/1/bytes", nullptr},
+                                 {"/buckets/0/queued/count", 2},
+                                 {"/buckets/0/queued/min", 0.5},
+                                 {"/buckets/0/queued/mean", 0.625},
+                                 {"/buckets/0/queued/max", 0.75},
+                                 {"/buckets/0/busy/mean", 0.375},
+                                 {"/buckets/1/queued/mean", 0.75},
+                                 {"/buckets/1/busy/mean", 0.5},
+                                 {"/buckets/1/wait/mean", 0.0625},
+                                 {"/buckets/1/transfer/mean", 0.25 - 0.0625},
+                                 {"/buckets/1/add/mean", 0.125}};
   for (const auto& [path, value] : expected.items()) {
     CAPTURE(path);
     CHECK(value_at(communication, path) == value);
   }
-  const Written energy = {{"joules", 300},
-                          {"host_joules", 60},
-                          {"total_joules", 360},
-                          {"includes", "GPUs and hosts"},
-                          {"watt_hours", 0.1},
-                          {"joules_per_image", 360.0 / 296},
-                          {"images_per_joule", 296.0 / 300},
-                          {"per_rank", {100, 200}}};
+  const WrittenFiles energy = {{"joules", 300},
+                               {"host_joules", 60},
+                               {"total_joules", 360},
+                               {"includes", "GPUs and hosts"},
+                               {"watt_hours", 0.1},
+                               {"joules_per_image", 360.0 / 296},
+                               {"images_per_joule", 296.0 / 300},
+                               {"per_rank", {100, 200}}};
   CHECK(epochs.at(1).at("energy") == energy);
   for (const auto& [key, value] : energy.items()) {
     CAPTURE(key);
@@ -263,7 +263,7 @@ TEST_CASE("run.json: buckets and energy of an epoch", "[written]") {
 TEST_CASE("run.json: the summary sums up the epochs", "[written]") {
   RunRecord run = full_run();
   const auto last_and_summary = [&run] {
-    const Written j = files_of(run).at("run.json");
+    const WrittenFiles j = files_of(run).at("run.json");
     return std::pair(j.at("epochs").at(1), j.at("summary"));
   };
   auto [last, summary] = last_and_summary();
@@ -272,17 +272,18 @@ TEST_CASE("run.json: the summary sums up the epochs", "[written]") {
     CAPTURE(part);
     CHECK(summary.at("steady_" + std::string(part)) == last.at(part));
   }
-  const Written expected = {{"outcome", "completed"},
-                            {"failure", nullptr},
-                            {"epochs_completed", 2},
-                            {"steady_epoch_seconds", run.epochs[1].seconds},
-                            {"steady_images_per_second", run.epochs[1].images_per_second},
-                            {"steady_includes_warm_up", true},
-                            {"startup_seconds", 0.28 + 0.5 + 0.131},
-                            {"training_seconds", run.epochs[0].seconds + run.epochs[1].seconds},
-                            {"evaluation_seconds", 0.21},
-                            {"total_seconds", 4.5},
-                            {"seconds_to_target", nullptr}};
+  const WrittenFiles expected = {
+      {"outcome", "completed"},
+      {"failure", nullptr},
+      {"epochs_completed", 2},
+      {"steady_epoch_seconds", run.epochs[1].seconds},
+      {"steady_images_per_second", run.epochs[1].images_per_second},
+      {"steady_includes_warm_up", true},
+      {"startup_seconds", 0.28 + 0.5 + 0.131},
+      {"training_seconds", run.epochs[0].seconds + run.epochs[1].seconds},
+      {"evaluation_seconds", 0.21},
+      {"total_seconds", 4.5},
+      {"seconds_to_target", nullptr}};
   for (const auto& [key, value] : expected.items()) {
     CAPTURE(key);
     CHECK(summary.at(key) == value);
@@ -308,7 +309,7 @@ TEST_CASE("run.json: the summary sums up the epochs", "[written]") {
 
 TEST_CASE("steps.csv has a row of each step and rank, each number as it was", "[written]") {
   const RunRecord run = full_run();
-  const Written rows = files_of(run).at("steps.csv");
+  const WrittenFiles rows = files_of(run).at("steps.csv");
   std::map<std::string, Quantity> columns = {{"epoch", &StepRecord::epoch},
                                              {"step", &StepRecord::step},
                                              {"samples", &StepRecord::samples},

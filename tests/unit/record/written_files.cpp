@@ -13,8 +13,8 @@ namespace rueda::test {
 namespace {
 
 /// Rows by the names of their columns; an empty cell is null.
-Written rows_of(const std::string& csv) {
-  Written rows = Written::array();
+WrittenFiles rows_of(const std::string& csv) {
+  WrittenFiles rows = WrittenFiles::array();
   std::istringstream lines(csv);
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
@@ -25,9 +25,9 @@ Written rows_of(const std::string& csv) {
       continue;
     }
     REQUIRE(cells.size() == names.size());
-    rows.push_back(Written::object());
+    rows.push_back(WrittenFiles::object());
     for (std::size_t i = 0; i < names.size(); ++i)
-      rows.back()[names[i]] = cells[i].empty() ? Written() : Written(std::stod(cells[i]));
+      rows.back()[names[i]] = cells[i].empty() ? WrittenFiles() : WrittenFiles(std::stod(cells[i]));
   }
   return rows;
 }
@@ -57,7 +57,8 @@ RunRecord full_run() {
   second.bucket_records = {{{2, 1, 0, 0, 1.0, 1.5, 2.0, 0.25, 0.125, 0.0625},
                             {2, 1, 1, 0, 1.25, 2.0, 2.5, 0.25, 0.125, 0.0625}},
                            {{2, 1, 0, 0, 1.0, 1.75, 2.0, 0.25, 0.125, 0.0625}}};
-  second.clocks = {{}, {.first = {.error = 0.0005}}};
+  second.clocks.resize(2);
+  second.clocks[1].first.error = 0.0005;
   run.profile = {32,
                  Roof{2e12, 1e11},
                  {{.seconds = {0.5, 0.25, 1}, .layer = "conv", .flops = 1e6, .bytes = 2e6}}};
@@ -69,21 +70,21 @@ RunRecord full_run() {
   return run;
 }
 
-Written files_of(const RunRecord& run) {
-  Written files;
-  files["run.json"] = Written::parse(to_json(run));
+WrittenFiles files_of(const RunRecord& run) {
+  WrittenFiles files;
+  files["run.json"] = WrittenFiles::parse(to_json(run));
   files["run.json"].erase("config");
   files["steps.csv"] = rows_of(steps_csv(run));
   files["epochs.csv"] = rows_of(epochs_csv(run.epochs, run, true));
-  files["trace"] = Written::parse(to_trace_json(run));
+  files["trace"] = WrittenFiles::parse(to_trace_json(run));
   return files;
 }
 
-const Written& value_at(const Written& json, const std::string& path) {
-  return json.at(Written::json_pointer(path));
+const WrittenFiles& value_at(const WrittenFiles& json, const std::string& path) {
+  return json.at(WrittenFiles::json_pointer(path));
 }
 
-double number_at(const Written& json, const std::string& path) {
+double number_at(const WrittenFiles& json, const std::string& path) {
   return value_at(json, path).get<double>();
 }
 

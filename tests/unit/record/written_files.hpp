@@ -10,7 +10,7 @@
 namespace rueda::test {
 
 /// In the order of the text.
-using Written = nlohmann::ordered_json;
+using WrittenFiles = nlohmann::ordered_json;
 
 /// On four ranks no factor of a formula is 1.
 inline constexpr std::size_t kWrittenRanks = 4;
@@ -21,10 +21,10 @@ RunRecord full_run();
 
 /// All files of a run by name, without the options, which have tests of their own. A file of rows
 /// is a list of objects, in which an empty cell is null.
-Written files_of(const RunRecord& run);
+WrittenFiles files_of(const RunRecord& run);
 
 /// What lies at a JSON pointer. Fails the test where nothing does.
-const Written& value_at(const Written& json, const std::string& path);
-double number_at(const Written& json, const std::string& path);
+const WrittenFiles& value_at(const WrittenFiles& json, const std::string& path);
+double number_at(const WrittenFiles& json, const std::string& path);
 
 }  // namespace rueda::test

@@ -25,7 +25,7 @@ const std::string kValues =
 #include "written_values.txt"
     ;
 
-std::string kind_of(const Written& value) {
+std::string kind_of(const WrittenFiles& value) {
   const auto has = [&](std::vector<std::string> keys) {
     std::vector<std::string> own;
     for (const auto& [key, part] : value.items()) own.push_back(key);
@@ -38,7 +38,7 @@ std::string kind_of(const Written& value) {
   if (value.is_number_integer()) return "integer";
   if (!value.is_array()) return value.type_name();
   std::set<std::string> kinds;
-  for (const Written& part : value) kinds.insert(kind_of(part));
+  for (const WrittenFiles& part : value) kinds.insert(kind_of(part));
   std::string text = "[";
   for (const std::string& kind : kinds) text += (text.size() > 1 ? "/" : "") + kind;
   return text + "]";
@@ -54,9 +54,9 @@ struct Keys {
     if (known.empty()) order[path].push_back(key);
     known.insert(kind);
   }
-  void add_all(const Written& value, const std::string& path) {
+  void add_all(const WrittenFiles& value, const std::string& path) {
     if (value.is_array())
-      for (const Written& part : value) add_all(part, path + "/*");
+      for (const WrittenFiles& part : value) add_all(part, path + "/*");
     if (!value.is_object() || kind_of(value) != "object") return;
     for (const auto& [key, part] : value.items()) add(path, key, kind_of(part));
     for (const auto& [key, part] : value.items()) add_all(part, path + "/" + key);
@@ -87,7 +87,7 @@ Keys listed_keys() {
 
 TEST_CASE("what a run writes down has the keys, types and order of the list", "[written]") {
   Keys found;
-  const Written files = files_of(full_run());
+  const WrittenFiles files = files_of(full_run());
   for (const auto& [file, content] : files.items()) found.add_all(content, file);
   const Keys listed = listed_keys();
   for (const auto& [path, kinds] : listed.kinds) {
@@ -103,8 +103,8 @@ TEST_CASE("what a run writes down has the keys, types and order of the list", "[
 }
 
 TEST_CASE("run.json says what was run, with which means", "[written]") {
-  const Written j = files_of(full_run()).at("run.json");
-  const Written values = Written::parse(kValues);
+  const WrittenFiles j = files_of(full_run()).at("run.json");
+  const WrittenFiles values = WrittenFiles::parse(kValues);
   for (const auto& [path, value] : values.items()) {
     CAPTURE(path);
     CHECK(value_at(j, path) == value);
@@ -116,20 +116,21 @@ TEST_CASE("run.json says what was run, with which means", "[written]") {
 TEST_CASE("the history has what run.json says of the epochs, an object a line", "[written]") {
   const RunRecord run = full_run();
   const std::string text = join(history_json(run));
-  const Written j = files_of(run).at("run.json");
-  CHECK(Written::parse(text) == Written{{"started_at", j.at("started_at")},
-                                        {"resumptions", j.at("resumptions")},
-                                        {"epochs", j.at("epochs")}});
+  const WrittenFiles j = files_of(run).at("run.json");
+  CHECK(WrittenFiles::parse(text) == WrittenFiles{{"started_at", j.at("started_at")},
+                                                  {"resumptions", j.at("resumptions")},
+                                                  {"epochs", j.at("epochs")}});
   auto lines = split_words(text, '\n');
   REQUIRE(lines.size() == 5);  // the last is empty
   CHECK(lines[1].ends_with(','));
   lines[1].pop_back();
-  for (std::size_t i = 0; i < 2; ++i) CHECK(Written::parse(lines[i + 1]) == j.at("epochs").at(i));
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(WrittenFiles::parse(lines[i + 1]) == j.at("epochs").at(i));
 }
 
 TEST_CASE("epochs.csv has the numbers of run.json", "[written]") {
-  const Written files = files_of(full_run());
-  const Written& epochs = files.at("run.json").at("epochs");
+  const WrittenFiles files = files_of(full_run());
+  const WrittenFiles& epochs = files.at("run.json").at("epochs");
   REQUIRE(files.at("epochs.csv").size() == epochs.size());
   for (std::size_t i = 0; i < epochs.size(); ++i) {
     for (const auto& [column, value] : files.at("epochs.csv").at(i).items()) {
@@ -149,21 +150,21 @@ TEST_CASE("epochs.csv has the numbers of run.json", "[written]") {
 
 TEST_CASE("the trace has spans in microseconds from the first one, and names for a viewer",
           "[written]") {
-  const Written trace = files_of(full_run()).at("trace");
-  CHECK(trace.at("otherData") == Written{{"program", "rueda"},
-                                         {"command_line", "rueda train --model resnet20"},
-                                         {"clock_error_us", 500}});
-  std::vector<Written> spans;
-  std::vector<Written> names;
-  for (const Written& event : trace.at("traceEvents"))
+  const WrittenFiles trace = files_of(full_run()).at("trace");
+  CHECK(trace.at("otherData") == WrittenFiles{{"program", "rueda"},
+                                              {"command_line", "rueda train --model resnet20"},
+                                              {"clock_error_us", 500}});
+  std::vector<WrittenFiles> spans;
+  std::vector<WrittenFiles> names;
+  for (const WrittenFiles& event : trace.at("traceEvents"))
     (event.at("ph") == "X" ? spans : names).push_back(event);
   REQUIRE(spans.size() == 2);
   CHECK(spans[0] ==
-        Written::parse(R"({"name": "sum", "cat": "training", "ph": "X", "pid": 0, "tid": 0,
+        WrittenFiles::parse(R"({"name": "sum", "cat": "training", "ph": "X", "pid": 0, "tid": 0,
       "ts": 0, "dur": 1000000,
       "args": {"step": 3, "bucket": 1, "ring_step": 0, "to_rank": 1, "from_rank": 3}})"));
   CHECK(spans[1] ==
-        Written::parse(R"({"name": "", "cat": "all-reduce", "ph": "X", "pid": 1, "tid": 2,
+        WrittenFiles::parse(R"({"name": "", "cat": "all-reduce", "ph": "X", "pid": 1, "tid": 2,
       "ts": 250000, "dur": 125000, "args": {"step": 4}})"));
   REQUIRE(names.size() == 2 * (1 + 2 * 3));  // of each rank, and of its three lanes
   CHECK(names[0].at("name") == "process_name");
@@ -172,8 +173,8 @@ TEST_CASE("the trace has spans in microseconds from the first one, and names for
   CHECK(names[7].at("args").at("name") == "rank 1 on node1");
   const std::vector<std::string> lanes = {"training", "buckets", "all-reduce"};
   for (std::size_t lane = 0; lane < 3; ++lane) {
-    const Written& name = names[1 + 2 * lane];
-    const Written& order = names[2 + 2 * lane];
+    const WrittenFiles& name = names[1 + 2 * lane];
+    const WrittenFiles& order = names[2 + 2 * lane];
     CHECK((name.at("name") == "thread_name" && name.at("tid") == lane));
     CHECK(name.at("args").at("name") == lanes[lane]);
     CHECK((order.at("name") == "thread_sort_index" && order.at("tid") == lane));

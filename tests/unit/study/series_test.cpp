@@ -18,7 +18,6 @@ using test::runs_of;
 namespace {
 
 constexpr auto kBackward = std::size_t(Phase::backward);
-constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 std::vector<Series> series_of(const std::vector<RunResult>& runs) {
   return make_series(observe_all(runs));
