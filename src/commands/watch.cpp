@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/display/run_text.hpp"
+#include "run/run_directory.hpp"
 
 namespace rueda {
 namespace {
@@ -24,6 +25,7 @@ void validate(const WatchOptions& options) {
 }
 
 void run_command(const WatchOptions& options, std::ostream& out) {
+  if (options.json != "-") check_output_file("--json", options.json);
   const bool screen = !options.once && Terminal::behind_stdout().interactive();
   for (bool first = true;; first = false) {
     const RunStatus status = read_status(options.run_directory);

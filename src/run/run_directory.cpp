@@ -148,7 +148,7 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
     throw InputError("--save-weights " + config.save_weights + ": " + why + "; " + remedy);
   };
   const std::string obstacle = obstacle_to_output(path);
-  if (fs::exists(fs::symlink_status(path, ignored)) && !obstacle.empty())
+  if (!path.has_filename() || (fs::exists(fs::symlink_status(path, ignored)) && !obstacle.empty()))
     refuse(obstacle, "give the path of a file to write");
   if (fs::is_regular_file(path, ignored) && !config.overwrite && !own_file)
     refuse("there is such a file", "give another path, or add --overwrite");
@@ -209,9 +209,12 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
           "the run directory " + directory.string() +
               " holds an earlier run: choose another with --run-dir, go on with it with "
               "--resume, or add --overwrite");
+  std::error_code ignored;
+  // A link is no file of a run; what it leads to is somebody else's.
+  for (const char* name : kRunFiles)
+    if (fs::is_symlink(directory / name, ignored)) fs::remove(directory / name, ignored);
   require_writable(directory);
   // What this run leaves must not mix with files of the previous one.
-  std::error_code ignored;
   for (const char* name : kRunFiles) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
   remove_unfinished(directory);

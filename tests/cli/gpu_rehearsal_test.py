@@ -109,6 +109,7 @@ class Rehearsal(unittest.TestCase):
     def test_all_calls_without_a_network(self):
         self.check_calls(self.in_namespaces(*ALONE))
 
+    @long
     def test_a_network_that_is_down_is_set_up(self):
         _, passed = self.call("", "--only", "smoke,tests", within=self.in_namespaces(*ALONE))
         self.assertEqual(passed.keys(), {"smoke", "doctor", "train on 1", "train on 2", "4 ranks equal 4 micro-batches"})

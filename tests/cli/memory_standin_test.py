@@ -42,7 +42,7 @@ class StandIn(ProgramCase):
         largest = int(re.search(r"largest batch that fits is (\d+)", result.messages[0]).group(1))
         self.assertEqual(largest % 8, 0)
         for batch, fits in ((largest, True), (largest + 8, False)):
-            result = self.start(1, "--batch-per-rank", str(batch), "--data-limit", str(batch), **MEMORY)
+            result = self.start(1, *LARGE, "--batch-per-rank", str(batch), **MEMORY)
             self.assertEqual(result.code == 0, fits, result)
 
     @long

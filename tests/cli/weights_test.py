@@ -130,8 +130,8 @@ class WeightsTest(ProgramCase):
     def test_places_that_can_not_be_written(self):
         for ranks, name, why, *more in (
             (2, "nowhere/w", "nowhere does not exist"),
-            (1, "data", "not a regular file", "--overwrite"),
-            (1, "not-made/", "not a regular file"),
+            (1, "data", "it is a folder", "--overwrite"),
+            (1, "not-made/", "it names no file"),
             (1, "/proc/w", "/proc can not be written"),
             (1, "not-made/run.json", "ends in .safetensors"),
             (1, "not-made/checkpoints", "its checkpoints"),

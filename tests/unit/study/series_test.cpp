@@ -17,7 +17,7 @@ using test::runs_of;
 
 namespace {
 
-constexpr auto kBackward = std::size_t(Phase::backward);
+constexpr auto kBackwardPhase = std::size_t(Phase::backward);
 
 std::vector<Series> series_of(const std::vector<RunResult>& runs) {
   return make_series(observe_all(runs));
@@ -254,7 +254,7 @@ TEST_CASE("communication in three ways, and the parts of the lost time", "[study
   CHECK_FALSE(all.figures[0].points[0].losses);
   REQUIRE(two.losses);
   CHECK(two.losses->lost == Approx(1.5));
-  CHECK(two.losses->phases[kBackward] == Approx(0.35));
+  CHECK(two.losses->phases[kBackwardPhase] == Approx(0.35));
   CHECK(two.losses->phases[kAllReduce] == Approx(1.0));
   CHECK(two.losses->waiting == Approx(0.75));
   CHECK(two.losses->rest == Approx(0.15));
@@ -280,12 +280,12 @@ TEST_CASE("parts are of the repeat and epoch nearest to the median", "[study]") 
   for (const double seconds : {5.5, 6.0, 9.0}) {
     runs.push_back(made_run(
         {.ranks = 2, .epochs = {99, seconds, 3 * seconds}, .phases = phases(seconds - 0.2, 0.2)}));
-    runs.back().epochs[2].phases[kBackward] = 77;
+    runs.back().epochs[2].phases[kBackwardPhase] = 77;
   }
   const Evaluated all(observe_all(runs));
   // Each run's median is of its two steady epochs: 11, 12, 18; nearest to 12 is the second's 6.
   CHECK(all.series[0].points[1].epoch.value == Approx(12));
-  CHECK(all.figures[0].points[1].epoch_phases[kBackward] == Approx(5.8));
+  CHECK(all.figures[0].points[1].epoch_phases[kBackwardPhase] == Approx(5.8));
 }
 
 TEST_CASE("an epoch's slow steps and its partial step", "[study]") {
