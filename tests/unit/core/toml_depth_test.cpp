@@ -8,7 +8,7 @@ using rueda::line_nested_deeper;
 
 namespace {
 
-std::string repeated(const std::string& piece, std::size_t times) {
+std::string chain_of(const std::string& piece, std::size_t times) {
   std::string text;
   for (std::size_t i = 0; i < times; ++i) text += piece;
   return text;
@@ -21,25 +21,25 @@ TEST_CASE("what TOML nests is counted in each of its forms", "[toml]") {
   for (const std::size_t levels : {kMost, kMost + 1, std::size_t{400'000}}) {
     const bool deep = levels > kMost;
     CAPTURE(levels);
-    CHECK(line_nested_deeper("x = 1\n" + repeated("a.", levels) + "a = 1", kMost) ==
+    CHECK(line_nested_deeper("x = 1\n" + chain_of("a.", levels) + "a = 1", kMost) ==
           (deep ? 2 : 0));
-    CHECK(line_nested_deeper(repeated("a . ", levels) + "a = 1", kMost) == (deep ? 1 : 0));
-    CHECK(line_nested_deeper(repeated("'a'.", levels) + "a = 1", kMost) == (deep ? 1 : 0));
-    CHECK(line_nested_deeper("[" + repeated("a.", levels - 1) + "a]", kMost) == (deep ? 1 : 0));
-    CHECK(line_nested_deeper("a = " + repeated("[", levels), kMost) == (deep ? 1 : 0));
-    CHECK(line_nested_deeper("a = [\n" + repeated("[\n", levels - 1), kMost) ==
+    CHECK(line_nested_deeper(chain_of("a . ", levels) + "a = 1", kMost) == (deep ? 1 : 0));
+    CHECK(line_nested_deeper(chain_of("'a'.", levels) + "a = 1", kMost) == (deep ? 1 : 0));
+    CHECK(line_nested_deeper("[" + chain_of("a.", levels - 1) + "a]", kMost) == (deep ? 1 : 0));
+    CHECK(line_nested_deeper("a = " + chain_of("[", levels), kMost) == (deep ? 1 : 0));
+    CHECK(line_nested_deeper("a = [\n" + chain_of("[\n", levels - 1), kMost) ==
           (deep ? kMost + 1 : 0));
-    CHECK(line_nested_deeper("a = " + repeated("{a=", levels), kMost) == (deep ? 1 : 0));
+    CHECK(line_nested_deeper("a = " + chain_of("{a=", levels), kMost) == (deep ? 1 : 0));
   }
-  CHECK(line_nested_deeper("[[" + repeated("a.", 40) + "a]]", kMost) == 1);
+  CHECK(line_nested_deeper("[[" + chain_of("a.", 40) + "a]]", kMost) == 1);
 }
 
 TEST_CASE("strings, comments and lists of numbers do not nest", "[toml]") {
-  const std::string dots = repeated("[.", 100);
+  const std::string dots = chain_of("[.", 100);
   for (const std::string& text :
        {"a = \"" + dots + "\"", "a = '" + dots + "'", "a = \"\"\"\n" + dots + "\"\"\"",
         "a = '''" + dots + "'''", "# " + dots, "a = \"\\\"" + dots + "\"",
-        "a = [" + repeated("0.5, ", 100) + "]", repeated("a.b = 1.5\n", 100)}) {
+        "a = [" + chain_of("0.5, ", 100) + "]", chain_of("a.b = 1.5\n", 100)}) {
     CAPTURE(text);
     CHECK(line_nested_deeper(text, 3) == 0);
   }
