@@ -87,7 +87,7 @@ def main():
 
     from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
 
-    ranks = sorted({span["pid"] for span in spans})
+    ranks = sorted({span["pid"] for span in spans})  # from 1: rank 0 is process 1
     figure, axes = pyplot.subplots(figsize=(10, 1.4 + 1.0 * len(ranks)), dpi=150)
     origin = min(span["ts"] for span in spans)
     ticks, labels = [], []
@@ -95,7 +95,7 @@ def main():
         top = i * (len(ROWS) + 0.6)
         draw(axes, [span for span in spans if span["pid"] == rank], origin, top)
         ticks += [top + row for row in range(len(ROWS))]
-        labels += [f"{names.get(rank, rank)}: {ROWS[0]}", *ROWS[1:]]
+        labels += [f"{names.get(rank, f'rank {rank - 1}')}: {ROWS[0]}", *ROWS[1:]]
     axes.set_yticks(ticks, labels, fontsize=8)
     axes.invert_yaxis()
     last = max(span["args"]["step"] for span in spans)

@@ -43,11 +43,15 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   return true;
 }
 
+/// Processes and threads of a trace count from 1: viewers take 0 for an idle one.
+std::size_t process_of(std::size_t rank) { return rank + 1; }
+std::size_t thread_of(std::size_t lane) { return lane + 1; }
+
 constexpr std::array<const char*, 3> kLaneNames = {"training", "buckets", "all-reduce"};
 
 /// A name that a viewer shows.
 Json metadata(const char* what, std::size_t rank, const char* key, const Json& value) {
-  return {{"name", what}, {"ph", "M"}, {"pid", rank}, {"args", {{key, value}}}};
+  return {{"name", what}, {"ph", "M"}, {"pid", process_of(rank)}, {"args", {{key, value}}}};
 }
 
 void add_names(Json& events, const RunRecord& run, std::size_t rank) {
@@ -55,11 +59,11 @@ void add_names(Json& events, const RunRecord& run, std::size_t rank) {
   events.push_back(metadata("process_name", rank, "name", fmt::format("rank {}{}", rank, host)));
   for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
     events.push_back(metadata("thread_name", rank, "name", kLaneNames[lane]));
-    events.back()["tid"] = lane;
+    events.back()["tid"] = thread_of(lane);
     events.push_back({{"name", "thread_sort_index"},
                       {"ph", "M"},
-                      {"pid", rank},
-                      {"tid", lane},
+                      {"pid", process_of(rank)},
+                      {"tid", thread_of(lane)},
                       {"args", {{"sort_index", lane}}}});
   }
 }
@@ -68,8 +72,8 @@ Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
   Json j = {{"name", span.name.data()},
             {"cat", kLaneNames.at(std::size_t(span.lane))},
             {"ph", "X"},
-            {"pid", rank},
-            {"tid", int(span.lane)},
+            {"pid", process_of(rank)},
+            {"tid", thread_of(std::size_t(span.lane))},
             {"ts", (span.begin - origin) * 1e6},
             {"dur", (span.end - span.begin) * 1e6}};
   Json& args = j["args"];

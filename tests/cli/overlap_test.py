@@ -160,7 +160,7 @@ class OverlapTest(ProgramCase):
             event
             for event in trace["traceEvents"]
             if event["ph"] == "X"
-            and (event["pid"], event["args"]["step"], event["cat"]) == (rank, step, row)
+            and (event["pid"], event["args"]["step"], event["cat"]) == (rank + 1, step, row)
         ]
         return sorted(chosen, key=lambda event: event["ts"])
 

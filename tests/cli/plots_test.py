@@ -270,7 +270,7 @@ class Files(unittest.TestCase):
 
     def test_a_trace_has_a_title_and_what_goes_wrong_is_one_line(self):
         args = {"step": 2, "bucket": 0}
-        spans = [{"ph": "X", "name": "forward", "cat": "training", "pid": 0, "ts": 0, "dur": 9, "args": args}]
+        spans = [{"ph": "X", "name": "forward", "cat": "training", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": args}]
         trace, script = self.folder / "trace.json", JOBS / "plot_trace.py"
         trace.write_text(json.dumps({"traceEvents": spans}), encoding="utf-8")
         self.assertEqual(self.run_script(trace, "--out", self.folder / "t.svg", script=script).returncode, 0)

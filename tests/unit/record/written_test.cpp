@@ -160,24 +160,24 @@ TEST_CASE("the trace has spans in microseconds from the first one, and names for
     (event.at("ph") == "X" ? spans : names).push_back(event);
   REQUIRE(spans.size() == 2);
   CHECK(spans[0] ==
-        WrittenFiles::parse(R"({"name": "sum", "cat": "training", "ph": "X", "pid": 0, "tid": 0,
+        WrittenFiles::parse(R"({"name": "sum", "cat": "training", "ph": "X", "pid": 1, "tid": 1,
       "ts": 0, "dur": 1000000,
       "args": {"step": 3, "bucket": 1, "ring_step": 0, "to_rank": 1, "from_rank": 3}})"));
   CHECK(spans[1] ==
-        WrittenFiles::parse(R"({"name": "", "cat": "all-reduce", "ph": "X", "pid": 1, "tid": 2,
+        WrittenFiles::parse(R"({"name": "", "cat": "all-reduce", "ph": "X", "pid": 2, "tid": 3,
       "ts": 250000, "dur": 125000, "args": {"step": 4}})"));
   REQUIRE(names.size() == 2 * (1 + 2 * 3));  // of each rank, and of its three lanes
   CHECK(names[0].at("name") == "process_name");
   CHECK(names[0].at("args").at("name") == "rank 0 on node1");
-  CHECK(names[7].at("pid") == 1);
+  CHECK(names[7].at("pid") == 2);
   CHECK(names[7].at("args").at("name") == "rank 1 on node1");
   const std::vector<std::string> lanes = {"training", "buckets", "all-reduce"};
   for (std::size_t lane = 0; lane < 3; ++lane) {
     const WrittenFiles& name = names[1 + 2 * lane];
     const WrittenFiles& order = names[2 + 2 * lane];
-    CHECK((name.at("name") == "thread_name" && name.at("tid") == lane));
+    CHECK((name.at("name") == "thread_name" && name.at("tid") == lane + 1));
     CHECK(name.at("args").at("name") == lanes[lane]);
-    CHECK((order.at("name") == "thread_sort_index" && order.at("tid") == lane));
+    CHECK((order.at("name") == "thread_sort_index" && order.at("tid") == lane + 1));
     CHECK(order.at("args").at("sort_index") == lane);
   }
 }

@@ -81,12 +81,12 @@ TEST_CASE("trace: all ranks on one clock, in microseconds from the first span", 
   }
   CHECK(ranks == std::vector<std::string>{"rank 0 on node1", "rank 1 on node1"});
   REQUIRE(spans.size() == 8);
-  CHECK(spans[0].at("pid") == 0);
+  CHECK(spans[0].at("pid") == 1);  // 0 is for viewers
   CHECK(spans[0].at("ts").get<double>() == Approx(0).margin(1e-6));
   CHECK(spans[0].at("dur").get<double>() == Approx(4e5));
-  CHECK(spans[4].at("pid") == 1);
+  CHECK(spans[4].at("pid") == 2);
   CHECK(spans[4].at("ts").get<double>() == Approx(5e5));
-  CHECK(spans[2].at("tid") == 2);
+  CHECK(spans[2].at("tid") == 3);
   CHECK(spans[2].at("args") ==
         json::parse(R"({"step":7,"bucket":1,"ring_step":2,"to_rank":3,"from_rank":1})"));
 }
