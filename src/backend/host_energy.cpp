@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/core/error.hpp"
@@ -32,8 +34,31 @@ std::size_t number_in(const fs::path& path, std::size_t least, std::size_t most)
   throw InputError(path.string() + ": '" + printable(line) + "' is no such number");
 }
 
+/// "package-0" of the dies "package-0-die-0" and "package-0-die-1"; empty of what is no die.
+std::string package_of(const std::string& name) {
+  const auto end = name.find("-die-");
+  return end == name.npos ? "" : name.substr(0, end);
+}
+
+/// The counter of a zone, in microjoules.
+struct Counter {
+  std::string package;
+  std::size_t value = 0, range = 0;
+  double left_out = 0;  ///< joules that it advanced as the copy of another one
+  bool own = false;     ///< known to be no copy
+
+  /// Whether both may be one counter, read at two moments. Different ones lie anywhere in their
+  /// range, which is some ten thousand times as wide.
+  bool is_near(const Counter& other) const {
+    constexpr std::size_t kNear = 10'000'000;  // what 200 W take in 0.05 s
+    const std::size_t apart = std::max(value, other.value) - std::min(value, other.value);
+    return std::min(apart, range - std::min(range, apart)) <= kNear;
+  }
+};
+
 /// What packages and DRAM count. Cores and uncore are inside a package, psys is
-/// around it, and intel-rapl-mmio shows it again.
+/// around it, and intel-rapl-mmio shows it again. Some processors show one counter
+/// for each die of a package: it counts once, as long as it is the same.
 class HostEnergy final : public DeviceMonitor {
  public:
   explicit HostEnergy(fs::path tree) : tree_(std::move(tree)) { energy_joules(); }
@@ -44,17 +69,20 @@ class HostEnergy final : public DeviceMonitor {
         now - std::exchange(read_at_, now) + 0.1;  // the thread that watches may read late
     try {
       std::error_code none;  // without the framework there is no such folder
-      for (const fs::path& zone : entries_of(tree_, none)) {
+      std::vector<fs::path> zones = entries_of(tree_, none);
+      std::ranges::sort(zones);
+      for (const fs::path& zone : zones) {
         if (!zone.filename().string().starts_with("intel-rapl:")) continue;
         const std::string name = line_of(zone / "name");
-        if (name.starts_with("package") || name == "dram") joules_ += advance(zone, seconds);
+        if (name.starts_with("package") || name == "dram")
+          joules_ += count(zone, name, advance(zone, seconds));
       }
     } catch (const std::exception& error) {  // from now on nothing is known
       trouble_ = "training goes on without the energy of " + host_name() + ": " + error.what();
       tree_.clear();
-      last_.clear();
+      counters_.clear();
     }
-    return last_.empty() ? DeviceSample::kUnknown : joules_;
+    return counters_.empty() ? DeviceSample::kUnknown : joules_;
   }
   DeviceSample sample() override { return energy_joules(), DeviceSample(); }
   std::string take_trouble() override { return std::exchange(trouble_, ""); }
@@ -65,16 +93,43 @@ class HostEnergy final : public DeviceMonitor {
   double advance(const fs::path& zone, double seconds) {
     const std::size_t range = number_in(zone / "max_energy_range_uj", 1, SIZE_MAX);
     const std::size_t next = number_in(zone / "energy_uj", 0, range);
-    const std::size_t last = std::exchange(last_.try_emplace(zone, next).first->second, next);
+    Counter& counter = counters_.try_emplace(zone, Counter{.value = next}).first->second;
+    const std::size_t last = std::exchange(counter.value, next);
+    counter.range = range;
     const double joules = 1e-6 * double(next - last + (next < last ? range : 0));
     if (joules <= 10e3 * seconds) return joules;
     throw InputError(zone.string() + "/energy_uj: it jumped by " + std::to_string(joules) + " J");
   }
 
+  /// Of the `joules` that a zone advanced, those to add: none of a copy. What turns out to be no
+  /// copy brings along what was left out.
+  double count(const fs::path& zone, const std::string& name, double joules) {
+    Counter& counter = counters_.at(zone);
+    counter.package = package_of(name);
+    const fs::path twin = counter.own ? fs::path() : shows_before(zone, counter);
+    counter.own = twin.empty();
+    if (counter.own) return joules + std::exchange(counter.left_out, 0);
+    if (!std::exchange(said_, true))
+      trouble_ = "dies of " + counter.package + " of " + host_name() +
+                 " show one energy counter, which counts once";
+    counter.left_out += joules;
+    return 0;
+  }
+
+  /// The zone read before whose counter this one may be; empty: none.
+  fs::path shows_before(const fs::path& zone, const Counter& counter) const {
+    for (const auto& [other, shown] : counters_) {
+      if (other == zone || counter.package.empty()) break;
+      if (shown.own && shown.package == counter.package && counter.is_near(shown)) return other;
+    }
+    return {};
+  }
+
   fs::path tree_;
-  std::map<fs::path, std::size_t> last_;  ///< microjoules, by zone
+  std::map<fs::path, Counter> counters_;  ///< by zone
   double joules_ = 0, read_at_ = steady_seconds();
   std::string trouble_;
+  bool said_ = false;  ///< that dies show one counter
 };
 
 }  // namespace

@@ -50,6 +50,48 @@ TEST_CASE("host energy: packages and DRAM, each once, through wraps", "[energy]"
   CHECK(host->take_trouble().empty());
 }
 
+TEST_CASE("host energy: dies of a package that show one counter count once", "[energy]") {
+  const int dies = GENERATE(2, 4);
+  const std::size_t skew = GENERATE(0, 900'000);  // the counter goes on between two readings
+  CAPTURE(dies, skew);
+  const Tree tree;
+  const auto set = [&](std::size_t i) {
+    for (std::size_t die = 0; die < std::size_t(dies); ++die)
+      tree.add("intel-rapl:" + std::to_string(die), "package-0-die-" + std::to_string(die),
+               (kCounterRange - 250'000'000 + i * 100'000'000 + die * skew) % kCounterRange);
+    tree.add("intel-rapl:8", "package-1-die-0", i * 30'000'000);  // another package
+  };
+  set(0);
+  const auto host = tree.open();
+  CHECK_THAT(host->take_trouble(), Contains("dies of package-0 of ") &&
+                                       Contains("one energy counter, which counts once"));
+  for (std::size_t i = 0; i <= 10; ++i) {
+    set(i);
+    CHECK(host->energy_joules() == Approx(double(i) * (100 + 30)).epsilon(1e-6));
+  }
+  CHECK(host->take_trouble().empty());
+}
+
+TEST_CASE("host energy: dies with counters of their own are added, however they begin",
+          "[energy]") {
+  const auto begin = GENERATE(as<std::size_t>(), 0, 1'000'000, 7'000'000'000);  // of the second die
+  CAPTURE(begin);
+  const Tree tree;
+  const auto set = [&](std::size_t i) {
+    tree.add("intel-rapl:0", "package-0-die-0", i * 50'000'000);
+    tree.add("intel-rapl:1", "package-0-die-1", begin + i * 47'000'000);
+  };
+  set(0);
+  const auto host = tree.open();
+  host->take_trouble();
+  for (std::size_t i = 1; i <= 10; ++i) {
+    set(i);
+    const double joules = host->energy_joules();
+    if (i >= 4 || begin > 1'000'000'000)
+      CHECK(joules == Approx(double(i) * (50 + 47)).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("host energy: nonsense makes it unknown for good, with one message", "[energy]") {
   const std::string file = GENERATE("energy_uj", "max_energy_range_uj");
   // Below, beyond the range or a range of 0, and a jump: back, and too far.
