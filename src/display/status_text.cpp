@@ -14,7 +14,6 @@
 namespace rueda {
 namespace {
 
-constexpr double kLateSeconds = 10;
 constexpr std::size_t kRowRanks = 64;
 constexpr std::size_t kGroupRanks = 8;
 constexpr std::size_t kNamedRanks = 48;  // the most of a row that also shows the host
@@ -35,18 +34,17 @@ std::string moment(double seconds) {
 }
 
 /// Whether steps come, and if not, since when.
-std::string state_text(const RunStatus& s, double now) {
+std::string state_text(const RunStatus& s, double silent) {
   if (s.outcome != "running")
     return s.outcome + " at " + moment(s.written_at) + (s.failure.empty() ? "" : ": " + s.failure);
-  const double silent = now - s.written_at;
-  if (silent < -kLateSeconds)
-    return fmt::format("running; the clock of rank 0 is {:.0f} s ahead of this machine's", -silent);
-  if (silent > kLateSeconds)
-    return fmt::format("nothing came since {} ({:.0f} s): killed, or its machine or disk hangs",
-                       moment(s.written_at), silent);
+  if (silent >= StatusSilence::kLate)
+    return fmt::format(
+        "nothing came for {:.0f} s: killed, or its machine or disk hangs; the last at {} by the "
+        "clock of rank 0",
+        silent, moment(s.written_at));
   const double last = std::max(s.last_step_at, s.started_at);
   const double patience = s.at.step > 0 ? 3 * s.at.seconds / double(s.at.step) : 0;
-  if (!(s.written_at - last > std::max(kLateSeconds, patience)))
+  if (!(s.written_at - last > std::max(StatusSilence::kLate, patience)))
     return "running since " + moment(s.started_at);
   return fmt::format("no step since {} ({:.0f} s){}", moment(last), s.written_at - last,
                      s.waits_for.empty() ? "" : ": " + s.waits_for);
@@ -100,7 +98,7 @@ std::string ranks_text(const RunStatus& s, bool colours) {
 
 }  // namespace
 
-std::string status_text(const RunStatus& status, double now, bool colours) {
+std::string status_text(const RunStatus& status, double silent, bool colours) {
   RunStatus s = status;
   for (std::string* text : {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for,
                             &s.at.slowest, &s.audit, &s.checkpoint})
@@ -108,7 +106,7 @@ std::string status_text(const RunStatus& status, double now, bool colours) {
   for (std::string& host : s.hosts) host = escaped(host);
   std::string text =
       fmt::format("{}, {}, {}, global batch {}\n{}\n", s.model, counted(s.world_size, "rank"),
-                  s.all_reduce, s.global_batch, state_text(s, now));
+                  s.all_reduce, s.global_batch, state_text(s, silent));
   const std::string slowest = std::exchange(s.at.slowest, "");  // has a line of its own
   text += "  " + progress_text(s.at, int(kPageColumns) - 2) + "\n ";
   if (s.at.seconds_left() >= 0) text += " " + clock_text(s.at.seconds_left()) + " left in all";

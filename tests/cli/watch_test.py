@@ -6,6 +6,7 @@ usage: watch_test.py RUEDA MPIEXEC [CASE...]
 
 import json
 import subprocess
+import threading
 import time
 
 from rueda_runs import ProgramCase, environment, main
@@ -70,6 +71,33 @@ class Watch(ProgramCase):
         as_json = self.completed(self.program.run("watch", "long", "--json", "-"))
         self.assertEqual(json.loads(as_json.out), self.read("long/status.json"))
         self.assertNotIn("\x1b", seen.out + ended.out)
+
+    def test_a_clock_that_is_ahead_kills_no_run(self):
+        """The run's host is five minutes behind, or ahead: what counts is that its status changes."""
+        run_dir = self.completed(self.start(1, *TIMED, "--epochs", "1")).run_dir
+        status = {**self.read(f"{run_dir}/status.json"), "outcome": "running"}
+        (self.folder / "shifted").mkdir()
+        ended = threading.Event()
+
+        def write(shift):
+            while not ended.wait(0.3):
+                status["last_step_at"] = status["written_at"] = time.time() + shift
+                self.write("shifted/new.json", json.dumps(status))
+                (self.folder / "shifted/new.json").rename(self.folder / "shifted/status.json")
+
+        for shift in (-300, 300):
+            with self.subTest(shift):
+                self.write("shifted/status.json", json.dumps(status))
+                ended.clear()
+                writer = threading.Thread(target=write, args=(shift,))
+                writer.start()
+                try:
+                    seen = self.completed(self.program.run("watch", "shifted", "--once"))
+                finally:
+                    ended.set()
+                    writer.join()
+                self.assertIn("running since", seen.out)
+        self.assertIn("nothing came for", self.completed(self.program.run("watch", "shifted", "--once")).out)
 
     def test_bad_files(self):
         run_dir = self.completed(self.start(1, *TIMED, "--epochs", "1")).run_dir

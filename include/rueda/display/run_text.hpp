@@ -88,8 +88,8 @@ std::string result_table(const RunRecord& run);
 
 /// How far a run is, one screen: where it stands, its step by phases, what of
 /// its time was useful, and a character for each rank, from . (even) to @ (slow).
-/// `now`: seconds since 1970 on this machine's clock. `colours`: of a terminal.
-std::string status_text(const RunStatus& status, double now, bool colours);
+/// `silent`: as StatusSilence says. `colours`: of a terminal.
+std::string status_text(const RunStatus& status, double silent, bool colours);
 
 /// How many steps were audited, and whether anything was found. Empty without --audit-every.
 std::string audit_text(const RunRecord& run);

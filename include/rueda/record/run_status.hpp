@@ -81,6 +81,31 @@ class SlowRank {
   Streak current_, longest_;
 };
 
+/// For how long a status has not changed, by the reader's own steady clock. The
+/// moments in a status are of another machine's clock and say nothing here.
+class StatusSilence {
+ public:
+  /// Seconds after which a run that lives would have written: twice its longest interval.
+  static constexpr double kLate = 10;
+  /// A look at `content` at `moment`, in steady seconds. Returns the seconds since
+  /// this content was seen first.
+  double look(const std::string& content, double moment) {
+    if (content != content_) {
+      changed_ = !content_.empty();
+      content_ = content;
+      since_ = moment;
+    }
+    return moment - since_;
+  }
+  /// Whether the content has changed since the first look: the run lives.
+  bool changed() const { return changed_; }
+
+ private:
+  std::string content_;
+  double since_ = 0;
+  bool changed_ = false;
+};
+
 /// As status.json holds it, on one line.
 std::string to_json(const RunStatus& status);
 
