@@ -82,6 +82,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace rueda
 
 int main(int argc, char** argv) {
+  if (argc > 0) rueda::take_program_name(argv[0]);
   rueda::widen_default_binding(argv);
   try {
     const int code = rueda::run({argv, argv + argc});

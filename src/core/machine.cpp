@@ -2,22 +2,27 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <numeric>
 #include <regex>
 #include <set>
 #include <span>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "rueda/core/control_group.hpp"
+#include "rueda/core/core_time.hpp"
 #include "rueda/core/split.hpp"
 
 namespace rueda {
@@ -65,27 +70,6 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
       "the launcher, or taskset, leaves {} of this node unused: add --bind-to none (mpirun) or "
       "--cpus-per-task (srun), or leave taskset out",
       count(online - usable, "core"));
-}
-
-/// The number after `name` in a file of names and numbers, one a line; 0 where there is none.
-std::size_t number_in(const char* file, std::string_view name) {
-  std::ifstream lines(file);
-  std::string word, unit;
-  for (std::size_t number = 0; lines >> word >> number; std::getline(lines, unit))
-    if (word == name) return number;
-  return 0;
-}
-
-/// A limit is a number or the word "max", which reads as no number.
-std::size_t left_by_control_group() {
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
-  std::ifstream used_file("/sys/fs/cgroup/memory.current");
-  std::size_t limit = 0;
-  std::size_t used = 0;
-  if (!(limit_file >> limit) || !(used_file >> used)) return SIZE_MAX;
-  // Pages of files count as used, although the kernel frees them when a program needs memory.
-  used -= std::min(used, number_in("/sys/fs/cgroup/memory.stat", "inactive_file"));
-  return limit > used ? limit - used : 0;
 }
 
 }  // namespace
@@ -145,6 +129,11 @@ bool asks_for_binding(std::string launch) {
   return std::regex_search(launch, wish);
 }
 
+void take_program_name(const char* path) {
+  const std::string name = std::filesystem::path(path).filename();
+  if (!name.empty()) prctl(PR_SET_NAME, name.c_str());  // which takes the first 15 characters
+}
+
 bool has_own_binding() { return std::getenv("RUEDA_BINDING") != nullptr; }
 
 void widen_default_binding(char** arguments) {
@@ -180,11 +169,12 @@ void widen_default_binding(char** arguments) {
 
 int online_cores() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
-double cpu_quota() {
-  std::ifstream limit("/sys/fs/cgroup/cpu.max");
-  double quota = 0;
-  double period = 0;
-  return limit >> quota >> period && period > 0 ? quota / period : 0;
+std::size_t number_after(const std::filesystem::path& file, std::string_view name) {
+  std::ifstream lines(file);
+  std::string word, unit;
+  for (std::size_t number = 0; lines >> word >> number; std::getline(lines, unit))
+    if (word == name) return number;
+  return 0;
 }
 
 double core_share(const NodeCores& node, std::size_t local) {
@@ -207,6 +197,24 @@ ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int reques
   return choice;
 }
 
+CoreTime busy_core_time(int threads, double seconds) {
+  std::vector<double> got(std::size_t(std::max(threads, 1)));
+  const Stopwatch watch;
+  {
+    std::vector<std::jthread> team;
+    for (double& mine : got) {
+      team.emplace_back([&mine, &watch, seconds] {
+        while (watch.seconds() < seconds) continue;
+        timespec used{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        mine = double(used.tv_sec) + 1e-9 * double(used.tv_nsec);
+      });
+    }
+  }
+  const double wanted = watch.seconds() * double(got.size());
+  return {std::accumulate(got.begin(), got.end(), 0.0), wanted};
+}
+
 bool stops_within(const std::stop_token& stop, double seconds) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
@@ -215,7 +223,8 @@ bool stops_within(const std::stop_token& stop, double seconds) {
 }
 
 std::size_t available_host_memory() {
-  return std::min(1024 * number_in("/proc/meminfo", "MemAvailable:"), left_by_control_group());
+  return std::min(1024 * number_after("/proc/meminfo", "MemAvailable:"),
+                  control_group_limits().memory_left);
 }
 
 }  // namespace rueda

@@ -26,11 +26,11 @@ class BatchNorm final : public PrimitiveOperation {
         channels_(std::size_t(r.self().output.channels)),
         forward_desc_(r.context.plan<Forward>(r.forward_kind(), data_, data_, norm.epsilon,
                                               flags_of(norm, r.mode))) {
-    r.context.request_scratch(forward_desc_);
+    r.context.accept(forward_desc_, r.self().name, "forward");
     if (r.mode != Mode::train) return;
     backward_desc_ = r.context.plan<Backward>(dnnl::prop_kind::backward, data_, data_, data_,
                                               norm.epsilon, flags_of(norm, r.mode), forward_desc_);
-    r.context.request_scratch(backward_desc_);
+    r.context.accept(backward_desc_, r.self().name, "backward");
   }
 
   OperationNeeds needs() const override {

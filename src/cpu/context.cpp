@@ -85,6 +85,17 @@ ActivationView Context::view(const Graph& graph, NodeId node) const {
           .bf16 = format.precision == Precision::bf16 && (image || !is_plain(n))};
 }
 
+std::string references_text(const std::vector<std::string>& references) {
+  if (references.empty()) return "";
+  std::string text =
+      "oneDNN has only its reference loops, often hundreds of times slower, for the " +
+      references.front();
+  if (references.size() > 1)
+    text += " and " + std::to_string(references.size() - 1) + " other passes of layers";
+  return text +
+         ": compute on a processor with AVX2 or more, and unset ONEDNN_MAX_CPU_ISA where it is set";
+}
+
 Memory host_memory(std::size_t bytes) {
   const std::size_t alignment = bytes >= kWorthHugePages ? kHugePage : kBufferAlignment;
   const std::size_t room = std::max(aligned_bytes(bytes), kBufferAlignment);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,6 +36,11 @@ ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precisio
 
 /// Host memory on a 64-byte boundary. Throws OutOfMemory.
 Memory host_memory(std::size_t bytes);
+
+/// Whether it runs in oneDNN's reference loops, hundreds of times slower than its kernels.
+inline bool is_reference(const dnnl::primitive_desc_base& planned) {
+  return std::string_view(planned.impl_info_str()).starts_with("ref");
+}
 
 /// A primitive with its arguments, fixed once and executed many times.
 struct PrimitiveCall {
@@ -103,6 +111,7 @@ struct Context {
   ParameterMemory parameters;
   std::size_t scratch_bytes = 0;
   Memory scratch;
+  std::vector<std::string> references;  ///< "backward data of LAYER": what runs in reference loops
 
   /// Of a node's output. bf16 stands for the image and what convolutions, batch
   /// norms, additions and poolings make of it; from the global pooling on all
@@ -128,6 +137,15 @@ struct Context {
   void request_scratch(const dnnl::primitive_desc_base& planned, std::size_t offset = 0) {
     scratch_bytes = std::max(scratch_bytes, offset + planned.scratchpad_desc().get_size());
   }
+  /// A planned primitive will run: room for its scratchpad, and a note where
+  /// oneDNN has only reference loops for it. `part`: "forward" and so on.
+  void accept(const dnnl::primitive_desc_base& planned, const std::string& layer, const char* part,
+              std::size_t offset = 0) {
+    request_scratch(planned, offset);
+    const std::string what = std::string(part) + " of " + layer;
+    if (is_reference(planned) && std::ranges::count(references, what) == 0)
+      references.push_back(what);
+  }
   dnnl::memory at(const dnnl::memory::desc& desc, void* where) const {
     return {desc, engine, where};
   }
@@ -142,6 +160,9 @@ struct Context {
     return {Primitive(desc), std::move(arguments)};
   }
 };
+
+/// "oneDNN has only its reference loops for ..." with the remedy; empty without `references`.
+std::string references_text(const std::vector<std::string>& references);
 
 dnnl::memory::data_type type_of(bool bf16);
 /// A convolution weight: logical (out, in, h, w); in the arena it lies as out, h, w, in.

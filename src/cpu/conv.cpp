@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "operations.hpp"
@@ -66,11 +65,6 @@ Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest&
                                         s.source, s.weights, s.bias, s.output, s.strides, s.padding,
                                         s.padding);
   });
-}
-
-template <typename PrimitiveDesc>
-bool is_reference(const PrimitiveDesc& descriptor) {
-  return std::string_view(descriptor.impl_info_str()).starts_with("ref");
 }
 
 /// On maps of so many pixels and fewer products of matrices are faster.
@@ -220,7 +214,7 @@ class Conv final : public PrimitiveOperation {
         conv_(conv),
         shape_(r, conv),
         forward_desc_(plan_forward(shape_, r, conv)) {
-    r_.context.request_scratch(forward_desc_);
+    r_.context.accept(forward_desc_, r_.self().name, "forward");
     weights_ = r_.context.packed.request(conv.weight, forward_desc_.weights_desc());
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
@@ -267,14 +261,14 @@ class Conv final : public PrimitiveOperation {
     if (is_reference(weights_desc_) || r_.output_view().pixels <= kFewPixels)
       by_place_.emplace(r_, conv_);
     else
-      r_.context.request_scratch(weights_desc_, gradient_room());
+      r_.context.accept(weights_desc_, r_.self().name, "weight gradient", gradient_room());
     if (!wants_data) return;
     data_desc_ = planned(r_, conv_, [&](auto algorithm) {
       return r_.context.plan<BackwardData>(algorithm, shape_.source, shape_.weights, shape_.output,
                                            shape_.strides, shape_.padding, shape_.padding,
                                            forward_desc_);
     });
-    r_.context.request_scratch(data_desc_);
+    r_.context.accept(data_desc_, r_.self().name, "data gradient");
     data_weights_ = r_.context.packed.request(conv_.weight, data_desc_.weights_desc());
   }
 

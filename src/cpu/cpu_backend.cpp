@@ -4,12 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <thread>
 #include <variant>
 #include <vector>
 
 #include <omp.h>
+#include <pthread.h>
 #include <spdlog/fmt/fmt.h>
 
 #include "operations.hpp"
@@ -126,6 +128,16 @@ class CpuBackend final : public HostBackend {
     return {double(threads) * kFmaFlopsPerBit * bits * (bf16 ? 2 : 1) / seconds,
             fmt::format("{} multiply-adds of {}-bit vectors", bf16 ? "bf16" : "fp32", bits)};
   }
+  CoreTime core_time() override {
+    if (clocks_.empty()) find_clocks();
+    CoreTime time{0, steady_seconds() * double(clocks_.size())};
+    for (const clockid_t clock : clocks_) {
+      timespec used{};
+      if (clock_gettime(clock, &used) != 0) return clocks_.clear(), CoreTime();  // the thread ended
+      time.got += double(used.tv_sec) + 1e-9 * double(used.tv_nsec);
+    }
+    return time;
+  }
   ReduceDevice& reduce_device() override { return reduce_device_; }
   Graph prepare(const Graph& graph) const override {
     return fuse_additions(graph, {.conv_adds = true});
@@ -140,12 +152,14 @@ class CpuBackend final : public HostBackend {
     const OperationRequest here{request, context_};
     return std::visit([&](const auto& kind) { return make(here, kind); }, request.self().kind);
   }
+  std::string slow_plans() const override { return references_text(context_.references); }
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
   void forget_plans() override {
     context_.packed = {};
     context_.scratch = {};
     context_.scratch_bytes = 0;
+    context_.references.clear();
   }
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override {
     context_.parameters = memory;
@@ -238,6 +252,12 @@ class CpuBackend final : public HostBackend {
   }
 
  private:
+  /// Those of the team's threads, which stay the same as long as their number does.
+  void find_clocks() {
+    clocks_.resize(std::size_t(omp_get_max_threads()));
+#pragma omp parallel
+    pthread_getcpuclockid(pthread_self(), &clocks_[std::size_t(omp_get_thread_num())]);
+  }
   /// The sum of share(i, values[i]) modulo 2^64.
   template <auto share>
   static std::uint64_t total_of(std::span<const float> values) {
@@ -276,6 +296,7 @@ class CpuBackend final : public HostBackend {
   }
 
   Context context_;
+  std::vector<clockid_t> clocks_;  ///< of CPU time, by thread of the team
   HostAdder<TeamShare> reduce_device_;
 };
 

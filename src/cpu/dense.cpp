@@ -25,13 +25,13 @@ class Dense final : public PrimitiveOperation {
         output_(matrix(r.batch, dense.units)),
         forward_desc_(
             r.context.plan<Forward>(r.forward_kind(), source_, weights_, bias_, output_)) {
-    r.context.request_scratch(forward_desc_);
+    r.context.accept(forward_desc_, r.self().name, "forward");
     if (r.mode != Mode::train) return;
     weights_desc_ =
         r.context.plan<BackwardWeights>(source_, weights_, bias_, output_, forward_desc_);
     data_desc_ = r.context.plan<BackwardData>(source_, weights_, output_, forward_desc_);
-    r.context.request_scratch(weights_desc_);
-    r.context.request_scratch(data_desc_);
+    r.context.accept(weights_desc_, r.self().name, "weight gradient");
+    r.context.accept(data_desc_, r.self().name, "data gradient");
   }
 
   OperationNeeds needs() const override { return {.keeps_input = true}; }

@@ -92,6 +92,16 @@ std::string ranks_and_hosts(const Ranks& ranks) {
   return text;
 }
 
+/// Of control groups; empty where they limit no rank.
+std::string limits(const Ranks& ranks) {
+  auto texts = each_once(values_of(ranks, &RankInfo::limits));
+  std::erase(texts, "");
+  if (texts.empty()) return "";
+  const std::string more =
+      texts.size() > 1 ? fmt::format("; and {} of other ranks", texts.size() - 1) : "";
+  return item("limits", texts.front() + more);
+}
+
 /// Ranks that share a line, in order; the first stands for all.
 using RankLine = std::vector<const RankInfo*>;
 
@@ -221,7 +231,7 @@ std::string start_block(const RunRecord& run) {
                   c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
   return timed + item("model", model(run)) + item("data", data) +
          item("input", input_mode_text(c)) + item("ranks", ranks_and_hosts(run.ranks)) +
-         rank_lines(run.ranks) + item("batch", batch(run) + "; " + steps) +
+         rank_lines(run.ranks) + limits(run.ranks) + item("batch", batch(run) + "; " + steps) +
          item("lr", learning_rate(run)) + item("optimizer", optimizer) +
          item("all-reduce", all_reduce(run)) + item("memory", memory(run.ranks)) +
          item("run in", c.run_dir);

@@ -7,7 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
@@ -144,6 +146,21 @@ std::string ranges_text(const std::vector<int>& numbers) {
     if (i > first) text += "-" + std::to_string(numbers[i]);
   }
   return text;
+}
+
+std::string limits_text(const GroupLimits& limits, int online) {
+  Texts texts;
+  const auto add = [&texts](const std::string& what, const GroupLimit& limit) {
+    texts.push_back(what + " (" + printable(limit.file) + ")");
+  };
+  if (limits.memory.value > 0) add(bytes_text(limits.memory.value) + " of memory", limits.memory);
+  const double quota = limits.quota.value;
+  if (quota > 0)
+    add(fmt::format("time of {:.3g} core{}", quota, quota == 1 ? "" : "s"), limits.quota);
+  const double processors = limits.processors.value;
+  if (processors > 0 && processors < online)
+    add(fmt::format("{} of {} processors", processors, online), limits.processors);
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::string short_host(const std::string& name, std::size_t width) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
 namespace rueda {
 namespace {
 
@@ -42,6 +44,44 @@ double sum_of(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+std::optional<Disturbance> disturbance_in(const EpochRecord& epoch) {
+  constexpr std::size_t kInARow = 3;
+  std::optional<Disturbance> worst;
+  for (std::size_t rank = 0; rank < epoch.step_records.size(); ++rank) {
+    Disturbance mine{.rank = rank};
+    CoreTime sum;
+    std::size_t row = 0;
+    std::size_t longest = 0;
+    for (const StepRecord& step : epoch.step_records[rank]) {
+      const bool disturbed = is_disturbed(step.cores.share());
+      row = disturbed ? row + 1 : 0;
+      longest = std::max(longest, row);
+      if (!disturbed) continue;
+      ++mine.steps;
+      sum.got += step.cores.got;
+      sum.wanted += step.cores.wanted;
+    }
+    mine.share = sum.share();
+    if (longest >= kInARow && (!worst || mine.share < worst->share)) worst = mine;
+  }
+  return worst;
+}
+
+std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInfo>& ranks) {
+  const auto found = disturbance_in(epoch);
+  if (!found) return "";
+  const RankInfo& rank = ranks.at(found->rank);
+  return fmt::format(
+      "rank {} on {} got {:.0f} % of the time of its {} core{} in {} of {} steps of epoch {}: "
+      "other "
+      "programs, a CPU quota or other virtual machines took the rest, and its times do not show "
+      "what the machine can do; give it cores of its own (top shows who has them; in Slurm "
+      "#SBATCH --exclusive){}",
+      found->rank, rank.host, 100 * found->share, rank.threads, rank.threads == 1 ? "" : "s",
+      found->steps, epoch.step_records.at(found->rank).size(), epoch.epoch,
+      rank.threads > 1 ? fmt::format(", or lower --threads from {}", rank.threads) : "");
+}
 
 double quantile(std::vector<double> values, double q) {
   std::ranges::sort(values);

@@ -36,6 +36,7 @@ const std::tuple kRankTotalFields{
     Field{"prepare_busy", &RankTotal::prepare},
     Field{"copy_busy", &RankTotal::copy},
     Field{"copy_bytes", &RankTotal::copy_bytes},
+    Field{"core_share", [](const RankTotal& t) { return t.cores_got / t.cores_wanted; }},
     Field{"full_step_seconds", [](const RankTotal& t) { return spread_of_values(t.full_steps); }},
     Field{"full_step_compute_seconds",
           [](const RankTotal& t) { return spread_of_values(t.full_compute); }}};

@@ -19,6 +19,7 @@
 #include "mpi/session/session.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -201,6 +202,7 @@ void Console::on_epoch(RunRecord& run) {
   live_->on_epoch(run);
   const std::string slow = live_->slow_rank_of_epoch();
   if (!slow.empty() && mode_ != ProgressChoice::off) say("  slow: " + slow);
+  tell_disturbance(run);
   const fs::path directory = run.config.run_dir;
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
@@ -209,6 +211,14 @@ void Console::on_epoch(RunRecord& run) {
   // The last one's buckets stand for all in the summary.
   if (finished > 1) release_steps(run.epochs[finished - 2], run);
   write_run_json(directory / kRunJsonName, run);
+}
+
+/// Of the first epoch that has one: more would say the same.
+void Console::tell_disturbance(const RunRecord& run) {
+  if (disturbed_) return;
+  const std::string text = disturbance_text(run.epochs.back(), run.ranks);
+  disturbed_ = !text.empty();
+  if (disturbed_) report(LogLevel::info, text);
 }
 
 void Console::report(LogLevel level, const std::string& text) {

@@ -75,11 +75,13 @@ class Console final : public TrainObserver {
   /// A line of the log, on every rank.
   void report(LogLevel level, const std::string& text);
   void write_files(const RunRecord& run);
+  void tell_disturbance(const RunRecord& run);
 
   std::size_t epochs_;
   std::size_t epoch_ = 0;  ///< of the last step
   std::size_t steps_;
   ProgressChoice mode_;
+  bool disturbed_ = false;          ///< and it was said
   std::optional<ProgressBar> bar_;  ///< where it speaks
   const ReduceJournal& journal_;
   std::optional<LiveStatus> live_;  ///< where it speaks, once the ranks are known

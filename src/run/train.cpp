@@ -180,6 +180,7 @@ class TrainRun {
     self_.memory = fitted.memory;
     warnings_.push_back(fitted.warning);
     warnings_.push_back(left_out_engines(*backend_));
+    warnings_.push_back(backend_->slow_plans());
     for (const std::string& note : plan_cache_notes(*backend_)) log(LogLevel::debug, note);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());

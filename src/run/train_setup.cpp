@@ -11,7 +11,9 @@
 #include "console.hpp"
 #include "core/bounded_json.hpp"
 #include "mpi/session/session.hpp"
+#include "rueda/core/control_group.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/record/run_json.hpp"
@@ -87,7 +89,7 @@ double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& 
 
 // What gather_rank_infos sends.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankInfo, local_rank, host, backend, device, uuid, threads,
-                                   cores, startup)
+                                   cores, startup, limits)
 
 void StartupClock::carve(const std::string& item, double seconds) {
   items_.back().second -= seconds;
@@ -106,7 +108,7 @@ RankCores agree_on_cores(Communicator& world, int requested_threads) {
   const auto hosts = all_gather_text(world, world.host());
   NodeCores node{.allowed = {},
                  .online = online_cores(),
-                 .quota = cpu_quota(),
+                 .quota = control_group_limits().quota.value,
                  .launched = launcher_local_rank(environment_variable).has_value(),
                  .cores = machine_cores()};
   std::size_t local = 0;
@@ -151,6 +153,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
 std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
   mine.local_rank = world.local_rank();
   mine.host = world.host();
+  mine.limits = limits_text(control_group_limits(), online_cores());
   const auto memory = all_gather(world, mine.memory);
   std::vector<RankInfo> infos;
   for (const std::string& one : all_gather_text(world, text_of(nlohmann::json(mine)))) {

@@ -41,6 +41,10 @@ constexpr std::array kPointDoubts = {
                  "and left out of fits and recommendations."},
     Doubt<Point>{[](const Point& p) { return p.includes_warm_up; },
                  "Some runs had one epoch only, so their times include warm-up."},
+    Doubt<Point>{[](const Point& p) { return p.disturbed; },
+                 "In some runs a rank got less than 85 % of the time of its cores, because other "
+                 "programs, a quota or other virtual machines took it. They are marked as "
+                 "disturbed: repeat them on cores of their own."},
     Doubt<Point>{is_single_run,
                  "Some points are single runs, so their figures have no range: repeat these runs "
                  "to see how far times differ."}};

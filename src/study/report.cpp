@@ -74,6 +74,7 @@ Json point_json(const PointFigures& f) {
           {"repeats", p.repeats},
           {"oversubscribed", p.oversubscribed},
           {"includes_warm_up", p.includes_warm_up},
+          {"disturbed", p.disturbed},
           {"epoch_seconds", estimate(p.epoch)},
           {"first_epoch_seconds", estimate(p.first_epoch)},
           {"full_step_seconds", estimate(p.full_step)},

@@ -164,6 +164,7 @@ Observation observe(const RunResult& run) {
   seen.mean_step = exactly(seen.epoch.value / double(seen.steps));
   seen.oversubscribed = is_oversubscribed(run);
   seen.includes_warm_up = run.epochs.size() == 1;
+  seen.disturbed = std::ranges::any_of(steady, is_disturbed, &EpochResult::least_core_share);
   seen.runs = {&run};
   return seen;
 }
@@ -195,6 +196,7 @@ Observation merged(const Members& repeats) {
   for (const Observation* repeat : repeats) {
     all.oversubscribed |= repeat->oversubscribed;
     all.includes_warm_up |= repeat->includes_warm_up;
+    all.disturbed |= repeat->disturbed;
     all.runs.insert(all.runs.end(), repeat->runs.begin(), repeat->runs.end());
   }
   return all;

@@ -71,8 +71,10 @@ EpochResult epoch(const JsonView& j) {
                                efficiency.number_if_any("useful_max"),
                                efficiency.number_if_any("ideal_network"), j.number("seconds")},
                 .ranks = {}};
-  for (const JsonView& r : j.items("ranks"))
+  for (const JsonView& r : j.items("ranks")) {
     e.ranks.push_back(spread(r, "full_step_compute_seconds"));
+    e.least_core_share = std::fmin(e.least_core_share, r.number_if_any("core_share"));
+  }
   if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
   return e;
 }

@@ -36,15 +36,18 @@ void RankSums::operator+=(const StepRecord& s) {
                     .add = s.all_reduce_add,
                     .prepare = s.prepare_busy,
                     .copy = s.copy_busy,
-                    .copy_bytes = double(s.copy_bytes)};
+                    .copy_bytes = double(s.copy_bytes),
+                    .cores_got = s.cores.got,
+                    .cores_wanted = s.cores.wanted};
 }
 
 void RankSums::operator+=(const RankSums& other) {
   steps += other.steps;
   samples += other.samples;
   for (std::size_t p = 0; p < kPhases; ++p) phases[p] += other.phases[p];
-  for (const auto sum : {&RankSums::seconds, &RankSums::busy, &RankSums::wait, &RankSums::add,
-                         &RankSums::prepare, &RankSums::copy, &RankSums::copy_bytes})
+  for (const auto sum :
+       {&RankSums::seconds, &RankSums::busy, &RankSums::wait, &RankSums::add, &RankSums::prepare,
+        &RankSums::copy, &RankSums::copy_bytes, &RankSums::cores_got, &RankSums::cores_wanted})
     this->*sum += other.*sum;
 }
 

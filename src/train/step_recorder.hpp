@@ -179,12 +179,19 @@ class StepRecorder {
     timer_.divide(phases);
     timer_.enter(Phase::other);
   }
+  /// A stretch of it in which the host's threads computed.
+  void computed(const CoreTime& cores) {
+    if (!(cores.got >= 0 && cores.wanted > 0)) return;
+    cores_.got += cores.got;
+    cores_.wanted += cores.wanted;
+  }
   /// The step ends. `step` says which; scores and times are filled in here.
   void end_step(StepRecord step, const InputBusy& input) {
     std::vector<BucketRecord> buckets = reducer_.take_records();
     step.prepare_busy = input.prepare;
     step.copy_busy = input.copy;
     step.copy_bytes = input.copy_bytes;
+    step.cores = std::exchange(cores_, {});
     for (BucketRecord& bucket : buckets) {
       bucket.epoch = step.epoch;
       bucket.step = step.step;
@@ -255,6 +262,7 @@ class StepRecorder {
   std::size_t global_step_ = 0;
   PhaseTimer timer_;
   RankTimes last_;
+  CoreTime cores_;  ///< of the step that runs
   std::vector<StepRecord> steps_;
   std::vector<StepSums> scores_;  ///< of the same steps
   std::vector<BucketRecord> buckets_;

@@ -110,7 +110,10 @@ class TrainLoop {
       timer().enter(Phase::forward);
       const bool audited = k == audit_->micro_batch();
       if (first && audited) inject_flip(config_, parts_.rank(), global_step(step), replica_);
+      Backend& backend = replica_.backend();
+      const CoreTime before = backend.core_time();
       recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());
+      recorder_.computed(backend.core_time() - before);
       if (audited) audit_->computed();
       replica_.disturb({});
       accumulator_.push(replica_.computed());

@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import subprocess
+import time
+from pathlib import Path
 
 from rueda_runs import SMALL, ProgramCase, environment, main, needs_bf16
 
@@ -228,6 +230,29 @@ class Binding(ProgramCase):
         shares, said = self.train("-n", "2")
         self.assertTrue(said)
         self.assertEqual(sum(shares), self.cores)
+
+    def test_ranks_have_the_name_of_the_program(self):
+        """Also where it has started itself anew, by way of /proc/self/exe."""
+        words = ("train", "--data", "data", *SMALL, "--epochs", "1000", "--overwrite", "--run-dir", "named")
+        command = [self.program.mpiexec, "-n", "1", self.program.binary, *words]
+        with subprocess.Popen(command, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL) as run:
+            end = time.monotonic() + self.program.time_limit
+            while not (names := self.names_of_bound_ranks()) and run.poll() is None and time.monotonic() < end:
+                time.sleep(0.1)
+            run.terminate()
+        self.assertEqual(names, [Path(self.program.binary).name[:15]])
+
+    def names_of_bound_ranks(self):
+        """Of processes of this test that rueda bound itself."""
+        names = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                variables = (process / "environ").read_bytes().split(b"\0")
+                if b"RUEDA_BINDING=share" in variables and (process / "cwd").samefile(self.folder):
+                    names.append((process / "comm").read_text(encoding="utf-8").strip())
+            except OSError:
+                continue
+        return names
 
     def test_a_binding_that_was_asked_for_stays(self):
         taskset = ("taskset", "-c", str(max(os.sched_getaffinity(0))))

@@ -15,6 +15,7 @@
 #include "rueda/backend/host_batch.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/backend/roof.hpp"
+#include "rueda/core/core_time.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/core/waiting.hpp"
 #include "rueda/data/dataset.hpp"
@@ -143,6 +144,9 @@ class Backend {
     work();
   }
 
+  /// Of the host's threads that compute, since some moment; unknown where a device does.
+  virtual CoreTime core_time() { return {}; }
+
   /// A stretch of the host's time that profilers show under `name`; they lie in each other.
   virtual void begin_range(const char* /*name*/) {}
   virtual void end_range() {}
@@ -190,6 +194,8 @@ class Backend {
   /// Plans a node. Packed weights and scratch that it will share with other
   /// operations are counted by `packed_bytes` and `scratch_bytes` from then on.
   virtual std::unique_ptr<Operation> make_operation(const NodeRequest& request) = 0;
+  /// A warning where what is planned is far slower than the device could be; empty: it is not.
+  virtual std::string slow_plans() const { return ""; }
   virtual std::size_t packed_bytes() const = 0;
   virtual std::size_t scratch_bytes() const = 0;
   /// Bytes of what the backend keeps besides for the largest batch planned: indices, losses.

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,8 +15,8 @@ namespace rueda {
 std::vector<int> allowed_cores(int process = 0);
 /// Cores that are online on this machine, allowed or not.
 int online_cores();
-/// The quota of this process's control group, in cores; 0: no limit, or an unknown one.
-double cpu_quota();
+/// The number after `name` in a file of names and numbers, one a line; 0 where there is none.
+std::size_t number_after(const std::filesystem::path& file, std::string_view name);
 
 /// The processors of each core, in the order of the topology: neighbours share
 /// caches and memory.
@@ -38,12 +40,15 @@ bool asks_for_binding(std::string launch);
 void widen_default_binding(char** arguments);
 /// Whether it did.
 bool has_own_binding();
+/// Calls this thread, and so the process, as `path` ends: the name by which ps,
+/// top and pkill know it. A program started by way of /proc/self/exe is "exe" to them.
+void take_program_name(const char* path);
 
 /// How the ranks of one node share its cores.
 struct NodeCores {
   std::vector<std::vector<int>> allowed;  ///< by local rank
   int online = 1;
-  double quota = 0;      ///< of all local ranks together, as `cpu_quota` says
+  double quota = 0;      ///< of all local ranks together: cores' worth of time; 0: no limit
   bool launched = true;  ///< by a launcher, which may bind ranks to cores
   CoreList cores = {};   ///< of the node; empty: unknown
 };
@@ -65,7 +70,7 @@ struct ThreadChoice {
 ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested);
 
 /// Bytes of this machine's memory that programs can still take without
-/// swapping, within the limit of this process's control group; 0 if the system
+/// swapping, within the limits of this process's control groups; 0 if the system
 /// does not report it.
 std::size_t available_host_memory();
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "rueda/core/control_group.hpp"
+
 namespace rueda {
 
 using Texts = std::vector<std::string>;
@@ -32,6 +34,11 @@ std::string ranges_text(const std::vector<int>& numbers);
 /// A host's name in at most `width` characters by both of its ends: some names
 /// end with a number, others begin with it.
 std::string short_host(const std::string& name, std::size_t width);
+
+/// "700 MB of memory (FILE), time of 1.5 cores (FILE), 4 of 64 processors
+/// (FILE)": what control groups limit on a host with `online` processors. Empty
+/// where they limit nothing.
+std::string limits_text(const GroupLimits& limits, int online);
 
 /// 0:05, 1:02:05: hours, minutes and seconds, rounded up.
 std::string clock_text(double seconds);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -68,6 +69,18 @@ EfficiencySeconds efficiency_seconds(const EpochRecord& epoch);
 /// The epoch of median `seconds`; of an even count the means of the middle two.
 /// So its `seconds` are exactly the median of all. NaN where there are none.
 EfficiencySeconds median_epoch(std::vector<EfficiencySeconds> epochs);
+
+/// A rank that got too little of its cores.
+struct Disturbance {
+  std::size_t rank = 0;
+  std::size_t steps = 0;  ///< in which it did
+  double share = 0;       ///< of the cores' time in these, 0 to 1
+};
+/// The rank that got least among those that were disturbed (is_disturbed) in at
+/// least three steps in a row; none where the steps' records were released.
+std::optional<Disturbance> disturbance_in(const EpochRecord& epoch);
+/// The same for the user, with the remedy; empty: there was none. `ranks`: of the run.
+std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInfo>& ranks);
 
 /// A start-up item over the ranks that have it, in order of first appearance.
 std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks);

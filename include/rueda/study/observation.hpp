@@ -73,6 +73,8 @@ struct Observation : Subject {
   bool oversubscribed = false;
   /// Only one epoch: its time includes warm-up.
   bool includes_warm_up = false;
+  /// A rank got less of its cores than is_disturbed allows in a steady epoch.
+  bool disturbed = false;
   std::vector<const RunResult*> runs;  ///< of rueda; empty for others
 };
 using Observations = std::vector<Observation>;

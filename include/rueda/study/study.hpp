@@ -57,6 +57,7 @@ struct EpochResult {
   EfficiencySeconds efficiency;
   /// Of each rank: seconds of its full steps without waiting for the all-reduce.
   std::vector<Spread> ranks;
+  double least_core_share = kUnknown;  ///< of the rank that got least of its cores' time
 };
 
 struct RankResult {

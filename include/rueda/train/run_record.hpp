@@ -30,6 +30,7 @@ struct RankSums {
   PhaseSeconds phases{};
   double busy = 0, wait = 0, add = 0;  ///< in the all-reduce
   double prepare = 0, copy = 0, copy_bytes = 0;
+  double cores_got = 0, cores_wanted = 0;  ///< as StepRecord::cores
 
   void operator+=(const StepRecord& step);
   void operator+=(const RankSums& other);
@@ -65,6 +66,7 @@ struct RankInfo {
   MemoryNeed memory;
   /// Start-up, itemised, in seconds and in order: mpi, data, graph, plan, allocation, broadcast ...
   std::vector<std::pair<std::string, double>> startup;
+  std::string limits;  ///< of its control groups, with their files; empty: none
 };
 
 /// Of all ranks. A GPU that several ranks share counts once.

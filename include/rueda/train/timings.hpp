@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/core/core_time.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -66,6 +67,7 @@ struct StepRecord {
   double train_loss = 0;      ///< mean over the step's samples, all ranks
   double train_accuracy = 0;  ///< over the same
   double learning_rate = 0;   ///< of this step's update
+  CoreTime cores{};           ///< of the threads that compute, in forward, loss and backward
 };
 
 /// What a rank reports of its last step in its slot of the gradient arena, so

@@ -9,6 +9,7 @@
 #include "bench.hpp"
 #include "record/json_parts.hpp"
 #include "rueda/backend/replica.hpp"
+#include "rueda/core/control_group.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/optim/sgd.hpp"
@@ -159,7 +160,9 @@ class LayersBench {
   const TrainConfig& train_;
   const double images_ = double(train_.batch_per_rank);
   const int threads_ =
-      choose_threads({{allowed_cores()}, online_cores(), cpu_quota()}, 0, train_.threads).threads;
+      choose_threads({{allowed_cores()}, online_cores(), control_group_limits().quota.value}, 0,
+                     train_.threads)
+          .threads;
   std::unique_ptr<Backend> backend_ = open_backend(
       {.choice = BackendChoice::cpu, .precision = train_.precision, .threads = threads_});
   const Graph graph_ = backend_->prepare(build_model(train_.model, train_.image_size, kClasses));

@@ -56,9 +56,10 @@ struct CoreFacts : ThreadChoice {
   double share = 1;          ///< cores that the rank counts as its own
   CoreList cores;            ///< of the host or the control group, as `machine_cores` gives them
   std::size_t launcher = 0;  ///< processors of the launcher, which may bind to fewer; 0: unknown
+  double got = 1;            ///< part of its cores' time that it got, all ranks busy at once
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, cores, online, quota, share, threads, remark,
-                                   launcher)
+                                   launcher, got)
 
 /// GPUs as the rank sees them.
 struct DeviceFacts : CudaDevices {
@@ -113,6 +114,7 @@ struct RankFacts {
   std::string backend_failure;
   Versions versions;
   std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
+  std::string limits;                 ///< of its control groups, with their files; empty: none
   std::string copies_twice;  ///< why it may not read the memory of another process; empty if it may
   LaunchFacts launch;
   CoreFacts cores;
@@ -123,8 +125,9 @@ struct RankFacts {
   DataFacts data;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size, host, backend,
-                                   backend_failure, versions, host_memory_bytes, copies_twice,
-                                   launch, cores, device, awareness, host_link, host_memory, data)
+                                   backend_failure, versions, host_memory_bytes, limits,
+                                   copies_twice, launch, cores, device, awareness, host_link,
+                                   host_memory, data)
 
 using Ranks = std::vector<RankFacts>;
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facts.hpp"
+#include "rueda/core/core_time.hpp"
 
 namespace rueda::doctor {
 namespace {
@@ -118,6 +119,24 @@ Finding unused_cores(const Host& host) {
                               counted(host.ranks.size(), "rank"), host.name, host.cores.size(),
                               host.online(), limit.what),
           .change = limit.change};
+}
+
+/// Ranks that have cores of their own, and do not get them.
+Finding disturbed_cores(const Host& host) {
+  const auto least = *std::ranges::min_element(
+      host.ranks, {}, [](const RankFacts* rank) { return rank->cores.got; });
+  if (!is_disturbed(least->cores.got) || least->cores.share < 1 - 1e-9) return {};
+  const double quota = least->cores.quota;
+  return {.what = fmt::format("rank {} on {} got {:.0f} % of the time of {}: other programs{} or "
+                              "other virtual machines took the rest",
+                              least->rank, host.name, 100 * least->cores.got,
+                              counted(std::size_t(least->cores.threads), "core"),
+                              quota > 0 ? fmt::format(", the quota of {:.3g} cores", quota) : ""),
+          .change = host.first().launch.in_slurm
+                        ? "#SBATCH --exclusive"
+                        : fmt::format("top  on that host shows who has them; rueda train --threads "
+                                      "{}  until they are free",
+                                      std::max(1, least->cores.threads / 2))};
 }
 
 /// Between ranks that have cores of their own. In shared memory a message takes
@@ -291,6 +310,8 @@ void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
 void find_in_cores(const ClusterFacts& cluster, Findings& findings) {
   constexpr Rule kRules[] = {overlapping_cores, crowded_cores, unused_cores};
   find_by_host(cluster, kRules, findings);
+  constexpr Rule kBusy[] = {disturbed_cores};
+  find_by_host(cluster, kBusy, findings);
   constexpr Rule kMemory[] = {slow_messages, copied_messages};
   find_by_host(cluster, kMemory, findings);
 }

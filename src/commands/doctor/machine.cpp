@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "process.hpp"
+#include "rueda/core/control_group.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
@@ -174,7 +176,9 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.cores.cores = machine_cores();
   facts.cores.online = online_cores();
   facts.cores.launcher = launchers_cores(facts.launch, environment);
-  facts.cores.quota = cpu_quota();
+  const GroupLimits limits = control_group_limits();
+  facts.cores.quota = limits.quota.value;
+  facts.limits = limits_text(limits, facts.cores.online);
   facts.host_memory_bytes = available_host_memory();
   facts.copies_twice = why_no_single_copy();
   facts.versions = component_versions();

@@ -135,6 +135,15 @@ std::string cores_text(const CoreFacts& cores) {
                      cores.quota > 0 ? fmt::format(", quota of {:.3g}", cores.quota) : "");
 }
 
+/// Of control groups, each once.
+std::string limits_section(const ClusterFacts& cluster) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  const auto limits = ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.limits; });
+  for (const auto& [text, ranks] : limits)
+    rows.emplace_back("limits", text + ", of " + ranks_text(ranks, cluster.ranks.size()));
+  return lines(rows);
+}
+
 std::string ranks_section(const ClusterFacts& cluster) {
   const bool share_lines = cluster.ranks.size() > kMostLines;
   std::vector<Cells> rows;
@@ -146,7 +155,8 @@ std::string ranks_section(const ClusterFacts& cluster) {
   }
   return "\nRanks (threads that training would run, cores of a rank's own, cores allowed)\n" +
          rank_table({"host", "local", "threads", "cores", "allowed"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::left}, rows);
+                    {Align::left, Align::right, Align::right, Align::right, Align::left}, rows) +
+         limits_section(cluster);
 }
 
 /// A character for each core of a host. Hosts that look alike share a picture.

@@ -4,6 +4,7 @@
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/communicator.hpp"
 #include "process.hpp"
+#include "rueda/core/core_time.hpp"
 #include "wiring/device_choice.hpp"
 
 namespace rueda::doctor {
@@ -15,6 +16,8 @@ using End = TransferFacts::End;
 constexpr int kPlain = 1;
 constexpr int kSlow = 3;
 constexpr int kReadsFiles = 10;
+
+constexpr double kBusySeconds = 0.3;  ///< three periods of a quota
 
 constexpr std::size_t kSmallFloats = 1024 / sizeof(float);
 constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
@@ -168,6 +171,10 @@ class Worker {
   void use_mpi() {
     Communicator world;
     introduce(world);
+    begin("time the cores", kPlain);
+    world.barrier();
+    const int threads = ranks_.at(std::size_t(world.rank())).cores.threads;
+    facts_.cores.got = busy_core_time(threads, kBusySeconds).share();
     begin("messages between neighbours", kSlow);
     const auto buffer = make_buffer(false);
     facts_.host_link = {ping_pong(world, *buffer)};

@@ -267,6 +267,7 @@ Cell range_cell(const Estimate& estimate, Show show) {
 std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between) {
   std::string text = point.oversubscribed ? "more threads than cores" : "";
   if (point.includes_warm_up) text += (text.empty() ? "" : between) + one_epoch;
+  if (point.disturbed) text += (text.empty() ? "" : between) + "disturbed";
   if (is_single_run(point)) text += (text.empty() ? "" : between) + "single run";
   return text;
 }

@@ -152,6 +152,21 @@ TEST_CASE("what keeps ranks from cores is told apart, with the remedy that can h
         "of its 16 cores", "mpirun --bind-to none");
 }
 
+TEST_CASE("a rank that does not get the time of its own cores is named", "[doctor]") {
+  const auto got = [](double share) {
+    ClusterFacts cluster = cpu_cluster(2, 2);
+    cluster.ranks[3].cores.got = share;
+    return cluster;
+  };
+  CHECK(all_findings(got(0.86)).empty());
+  check(got(0.84), kRemark, "rank 3 on node1 got 84 % of the time of 8 cores: other programs",
+        "#SBATCH --exclusive");
+  const auto shared = each(got(0.4), [](RankFacts& r) { r.launch.in_slurm = false; });
+  check(shared, kRemark, "got 40 %", "rueda train --threads 4");
+  check(one(cpu_cluster(1, 1), 0, [](RankFacts& r) { r.cores.got = 0.4, r.cores.quota = 16; }),
+        kRemark, "the quota of 16 cores", "--exclusive");
+}
+
 TEST_CASE("messages inside a host are judged by what its memory allows", "[doctor]") {
   const auto slow = each(cpu_cluster(2, 2), [](RankFacts& r) {
     r.host_link = {10, 1.1}, r.host_memory = {0.25, 12};

@@ -126,6 +126,17 @@ TEST_CASE("Open MPI's own default is none that somebody asked for", "[cores]") {
   }
 }
 
+TEST_CASE("A process has the name of its program, however it was started", "[cores]") {
+  const auto name = [] { return test::content("/proc/thread-self/comm"); };
+  const std::string before = name();
+  take_program_name("build/rueda");
+  CHECK(name() == "rueda\n");
+  take_program_name("");
+  CHECK(name() == "rueda\n");
+  take_program_name(before.substr(0, before.size() - 1).c_str());
+  CHECK(name() == before);
+}
+
 TEST_CASE("Ranks on the hardware threads of one core are warned", "[cores]") {
   const CoreList cores = cores_of("core:4 pu:2");
   check({{{0}, {1}}, 8, 0, true, cores}, 1, 0, 1,

@@ -49,6 +49,29 @@ TEST_CASE("cpu bf16 is taken with AVX-512 and refused in words without", "[cpu][
   CHECK_NOTHROW(cpu::make_cpu_backend({.precision = Precision::fp32}));
 }
 
+/// The tests' build runs this one with and without ONEDNN_MAX_CPU_ISA=AVX.
+TEST_CASE("cpu: passes in oneDNN's reference loops are named in one warning", "[cpu][references]") {
+  GraphBuilder g("slow", {16, 16, 16});
+  const NodeId first = g.conv("first", g.input(), {.filters = 16, .kernel = 3, .padding = 1});
+  g.conv("second", first, {.filters = 16, .kernel = 3, .padding = 1});
+  const Graph graph = std::move(g).finish();
+  const auto backend = cpu::make_cpu_backend({});
+  const ReplicaPlan plan(graph, *backend, {4, 8}, {4});
+  const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA");
+  if (limit != nullptr && std::string(limit) == "AVX") {
+    CHECK_THAT(backend->slow_plans(), Contains("reference loops") &&
+                                          Contains("data gradient of second") &&
+                                          Contains("unset ONEDNN_MAX_CPU_ISA"));
+    CHECK_THAT(backend->slow_plans(), !Contains("other passes"));  // once for all sizes of batches
+  } else if (cpu::preferred_layout(dnnl::engine(dnnl::engine::kind::cpu, 0), Precision::fp32) !=
+             cpu::ActivationLayout::channels_last) {
+    CHECK(backend->slow_plans().empty());
+  }
+  CHECK(cpu::references_text({}).empty());
+  CHECK_THAT(cpu::references_text({"forward of a", "backward of b", "backward of c"}),
+             Contains("for the forward of a and 2 other passes of layers: "));
+}
+
 TEST_CASE("cpu: packed weights have the bits of oneDNN's reorder", "[cpu]") {
   using tag = dnnl::memory::format_tag;
   const auto [in, out, kernel] =

@@ -145,6 +145,56 @@ TEST_CASE("aggregation: a process that resumes a run warms up anew", "[statistic
   CHECK(steady_state(run).includes_warm_up);
 }
 
+namespace {
+
+/// An epoch of one rank whose steps got these shares of two cores, 1 s each.
+EpochRecord epoch_of_shares(const std::vector<double>& shares) {
+  EpochRecord epoch;
+  epoch.epoch = 2;
+  epoch.step_records.resize(1);
+  for (const double share : shares) {
+    epoch.step_records[0].push_back({.seconds = 1});
+    epoch.step_records[0].back().cores = {2 * share, 2};
+  }
+  return epoch;
+}
+
+}  // namespace
+
+TEST_CASE("a rank is disturbed where it gets less than 85 % of its cores in three steps in a row",
+          "[statistics]") {
+  const auto steps = [](const std::vector<double>& shares) {
+    const auto found = disturbance_in(epoch_of_shares(shares));
+    return found ? found->steps : 0;
+  };
+  CHECK(steps({1, 0.86, 0.86, 0.86, 0.86}) == 0);
+  CHECK(steps({1, 0.84, 0.84, 0.84, 1}) == 3);
+  CHECK(steps({0.84, 0.84, 1, 0.1, 0.1, 1, 0.84, 0.84}) == 0);  // short pauses
+  CHECK(steps({0.84, 1, 0.84, 0.84, 0.84, 1, 0.5}) == 5);
+  CHECK(steps({NAN, NAN, NAN, NAN}) == 0);  // a GPU computes
+  CHECK(steps({}) == 0);
+  EpochRecord unknown = epoch_of_shares({0.5, 0.5, 0.5});
+  for (StepRecord& step : unknown.step_records[0]) step.cores = {};
+  CHECK_FALSE(disturbance_in(unknown));
+}
+
+TEST_CASE("the rank that got least of its cores is named, with figures and remedy",
+          "[statistics]") {
+  EpochRecord epoch = epoch_of_shares({1, 0.8, 0.8, 0.8});
+  for (const double share : {0.5, 0.9})
+    epoch.step_records.push_back(epoch_of_shares({share, share, share, 1}).step_records[0]);
+  std::vector<RankInfo> ranks(3);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    ranks[rank].host = "n" + std::to_string(rank);
+    ranks[rank].threads = 2;
+  }
+  CHECK_THAT(disturbance_text(epoch, ranks),
+             Catch::Contains("rank 1 on n1 got 50 % of the time of its 2 cores in 3 of 4 steps of "
+                             "epoch 2: ") &&
+                 Catch::Contains("--threads"));
+  CHECK(disturbance_text(epoch_of_shares({1, 1, 1}), ranks).empty());
+}
+
 TEST_CASE("efficiency: each loss moves the factor that is its own", "[statistics]") {
   const auto are = [](std::vector<double> factors) { return Catch::Matchers::Approx(factors); };
   CHECK_THAT(factors_of({{step(4, 0, 1)}, {step(4, 0, 1)}}, 5), are({1, 1, 1, 1, 1}));

@@ -48,6 +48,9 @@ using Quantity = std::function<double(const StepRecord&)>;
 Quantity phase(Phase p) {
   return [p](const StepRecord& s) { return s.phases[std::size_t(p)]; };
 }
+Quantity core_seconds(double CoreTime::*part) {
+  return [part](const StepRecord& s) { return s.cores.*part; };
+}
 double transfer(const StepRecord& s) {
   return s.all_reduce_busy - s.all_reduce_wait - s.all_reduce_add;
 }
@@ -155,6 +158,11 @@ TEST_CASE("run.json: each rank's own times", "[written]") {
   for (std::size_t i = 0; i < 2; ++i) {
     const WrittenFiles& ranks = epochs.at(i).at("ranks");
     REQUIRE(ranks.size() == kWrittenRanks);
+    const Values got = sums_by_rank(run.epochs[i], core_seconds(&CoreTime::got), is_any);
+    const Values wanted_cores =
+        sums_by_rank(run.epochs[i], core_seconds(&CoreTime::wanted), is_any);
+    for (std::size_t rank = 0; rank < kWrittenRanks; ++rank)
+      CHECK(number_at(ranks.at(rank), "/core_share") == Approx(got[rank] / wanted_cores[rank]));
     for (const auto& [key, value] : wanted) {
       const Values sums = sums_by_rank(run.epochs[i], value, is_any);
       for (std::size_t rank = 0; rank < kWrittenRanks; ++rank) {

@@ -203,6 +203,23 @@ TEST_CASE("more threads than cores are marked, except where nothing was computed
   CHECK_FALSE(observe(made_run({.threads = 1, .cores = 1})).oversubscribed);
 }
 
+TEST_CASE("a run whose rank got too little of its cores is marked, whichever repeat it is",
+          "[study]") {
+  const auto share = [](double first, double steady) {
+    RunResult run = made_run({.ranks = 1, .epochs = {9, 8.0}});
+    run.epochs[0].least_core_share = first;
+    run.epochs[1].least_core_share = steady;
+    return run;
+  };
+  const RunResult fine = share(0.5, 0.86), disturbed = share(1, 0.84),
+                  old = share(kUnknown, kUnknown);
+  CHECK_FALSE(observe(fine).disturbed);  // warming up is no epoch that counts
+  CHECK(observe(disturbed).disturbed);
+  CHECK_FALSE(observe(old).disturbed);
+  const Observation a = observe(fine), b = observe(disturbed);
+  CHECK(merged({&a, &b}).disturbed);
+}
+
 TEST_CASE("an observation is of the epochs after the first", "[study]") {
   for (const auto& [epochs, steady] :
        {std::pair{std::vector<double>{50, 3, 9, 4}, 4}, {{50}, 50}}) {
