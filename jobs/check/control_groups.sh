@@ -27,6 +27,7 @@ for kind in memory cpu unified; do
   [ -w "$groups/$kind/cgroup.procs" ] || skip "$groups/$kind is no hierarchy that can be written"
 done
 
+# shellcheck disable=SC2317  # called by the trap
 remove() {
   for kind in memory cpu unified; do
     rmdir "$groups/$kind/$name/step" "$groups/$kind/$name" 2>/dev/null || true
@@ -50,7 +51,7 @@ within() {
 
 # sees WHAT FILE TEXT: whether a file of output has a text, over its line ends
 sees() {
-  if tr -s ' \n' ' ' <"$2" | grep -qF -- "$3"; then
+  if tr -s ' \n' ' ' <"$2" | grep -F -- "$3" >/dev/null; then
     echo "passed: $1"
   else
     echo "FAILED: $1: no '$3' in:"
