@@ -18,7 +18,7 @@ esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 rueda=$(realpath "${1:-$root/build/rueda}")
 groups=/sys/fs/cgroup
-name=rueda-check-$$
+name=rueda-$$  # short: the page cuts a path that is wider than it
 scratch=$(mktemp -d)
 
 skip() { echo "control_groups: skipped: $*"; exit 77; }
