@@ -47,17 +47,6 @@ int dispatch(const Request& request, const std::string& command_line) {
       request);
 }
 
-/// The argument as a shell would take it back.
-std::string shell_word(std::string_view argument) {
-  constexpr std::string_view kPlain =
-      "_-./:=,+@%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  const bool plain = argument.find_first_not_of(kPlain) == argument.npos;
-  if (plain && !argument.empty()) return std::string(argument);
-  std::string text = "'";
-  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 /// Where one rank alone has a faulty command line, the others must not wait for
 /// it, and the user must see the error.
 Request parse(const std::vector<std::string>& arguments) {

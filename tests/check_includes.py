@@ -9,7 +9,8 @@ Rules (docs/architecture.md says why):
 - only the room WIRING includes the concrete backends and sums;
 - headers of a library stay in the rooms of LIBRARIES and out of include/;
 - a header of include/ is used by another room or by another header of include/;
-- what is printed goes through harmless(), which foreign text in it cannot pass as escape codes;
+- what is printed goes through harmless(), which foreign text in it cannot pass as escape codes, or one_line(),
+  which it cannot pass as a line either; errors derive from rueda::Error, which is made so;
 - a header that a file names in quotes exists, and a header begins with #pragma once.
 With --compile, every header except those of the tests must also compile alone (g++ -fsyntax-only). Left out
 are headers that a source includes first, because the build shows it, and those of cuda/ where the CUDA headers
@@ -49,7 +50,11 @@ CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/timed)/.*")
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names
 GENERATED = {"plot_archive.hpp", "published_data.hpp", "version_config.hpp"}
-PRINTS = re.compile(r'std::(cout|cerr) <<|std::fputs\((?!")')
+PRINTS = re.compile(
+    r'std::(cout|cerr|clog) <<|std::fputs\((?!")|\b(printf|fprintf|puts|perror)\(|fmt::print\(|logger\(\)\.log\('
+)
+HARMLESS = ("harmless(", "one_line(")
+OWN_ERROR = re.compile(r"(struct|class) \w+( final)? : (public )?std::\w*(exception|error)\b|throw std::runtime_error")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 
 Include = collections.namedtuple("Include", "file line quoted name target")
@@ -138,8 +143,12 @@ def faults_of_files(root, every):
         if file.suffix in (".hpp", ".cuh") and first_code_line((root / file).read_text("utf-8")) != "#pragma once":
             yield f"{file}:1: a header begins with #pragma once"
         for number, line in enumerate((root / file).read_text("utf-8").splitlines(), 1):
-            if room_of(file) != "tests" and PRINTS.search(line) and "harmless(" not in line:
-                yield f"{file}:{number}: prints what did not go through harmless()"
+            if room_of(file) == "tests":
+                continue
+            if PRINTS.search(line) and not any(word in line for word in HARMLESS):
+                yield f"{file}:{number}: prints what did not go through harmless() or one_line()"
+            if OWN_ERROR.search(line) and file.name != "error.hpp":
+                yield f"{file}:{number}: an error that is no rueda::Error, which is one line whatever it quotes"
         for include in includes:
             if fault := fault_of_include(include):
                 yield f"{file}:{include.line}: {include.name} {fault}"

@@ -37,8 +37,18 @@ std::optional<int> number(const Environment& environment, const char* name) {
   return rest.empty() && value.value_or(-1) >= 0 ? value : std::nullopt;
 }
 
+/// Launchers that know nothing of MPI, by the variables that they set.
+struct ForeignLauncher {
+  const char* name;
+  const char* size;
+  const char* rank;
+};
+constexpr std::array<ForeignLauncher, 2> kForeignLaunchers = {
+    {{"torchrun, or a launcher like it,", "WORLD_SIZE", "RANK"},
+     {"horovodrun", "HOROVOD_SIZE", "HOROVOD_RANK"}}};
+
 [[noreturn]] void refuse(const char* launcher, const char* variable, int started, int size,
-                         const char* remedy) {
+                         const std::string& remedy) {
   throw InputError(fmt::format("{} started {} process{} ({}={}), but MPI sees a world of {}: {}",
                                launcher, started, started == 1 ? "" : "es", variable, started, size,
                                remedy));
@@ -113,9 +123,19 @@ void check_launch(const Environment& environment, int size) {
            "each process would train alone. Use the mpirun that belongs to the MPI library rueda "
            "is linked with (`rueda --version` names it)");
   }
+  for (const auto& [launcher, size_name, rank_name] : kForeignLaunchers) {
+    const int started = number(environment, size_name).value_or(1);
+    if (started < 2 || !number(environment, rank_name)) continue;
+    refuse(launcher, size_name, started, size,
+           fmt::format("each process would train alone. rueda's ranks are started by MPI: mpirun "
+                       "-n {} rueda train ... (under Slurm srun --mpi=pmix -n {})",
+                       started, started));
+  }
 }
 
 int launcher_rank(const Environment& environment) {
+  if (environment("TORCHELASTIC_RUN_ID") != nullptr)  // others set RANK for every shell, too
+    if (const auto rank = number(environment, "RANK")) return *rank;
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"})
     if (const auto rank = number(environment, name)) return *rank;
   return 0;

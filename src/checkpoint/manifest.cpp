@@ -124,7 +124,7 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
 }
 
 InputFile checkpoint_file(const fs::path& path) {
-  return {path, "checkpoint " + path.string(), "use another checkpoint"};
+  return {path, "checkpoint " + path.string(), "use another checkpoint", Wanted::anything};
 }
 
 std::string to_json(const Manifest& m) {

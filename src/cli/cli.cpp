@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
+#include "hints.hpp"
 #include "options.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
@@ -178,12 +179,6 @@ const CLI::App& begun_command(const CLI::App& app) {
   return begun.empty() ? app : begun_command(*begun.front());
 }
 
-/// "rueda bench tune".
-std::string full_name(const CLI::App& command) {
-  const CLI::App* parent = command.get_parent();
-  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
-}
-
 /// Names the help of the command that the user named, or the program's.
 std::string see_help(const CLI::App& app) {
   return "see " + full_name(begun_command(app)) + " --help";
@@ -194,6 +189,17 @@ std::string known_commands(const CLI::App& app) {
   return joined(all | std::views::transform(&CLI::App::get_name), ", ");
 }
 
+/// An option that the innermost command does not have, or that stands before it.
+std::string unknown_option(const CLI::App& begun, const std::vector<std::string>& rest) {
+  const std::string name = rest.front().substr(0, rest.front().find('='));
+  if (begun.get_option_no_throw(name) != nullptr)
+    return fmt::format("{} stands before its command: write {} {} ...", printable(name),
+                       full_name(begun), printable(name));
+  std::string value = rest.size() > 1 ? rest[1] : "";
+  if (name != rest.front()) value = rest.front().substr(name.size() + 1);
+  return "unknown option " + printable(rest.front()) + hint_for(begun, name, value);
+}
+
 /// CLI11's message, or a plainer one where CLI11 names no remedy.
 std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto rest = app.remaining(true);
@@ -202,16 +208,11 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   if (!known_commands(begun).empty() && !first.starts_with('-')) {
     const std::string of = &begun == &app ? "" : " of " + begun.get_name();
     return (first.empty() ? "a command" + of + " is missing"
-                          : "'" + first + "' is not a command" + of) +
+                          : "'" + printable(first) + "' is not a command" + of) +
            ": give one of " + known_commands(begun);
   }
-  if (first.starts_with('-')) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : begun.get_options())
-      names.push_back(option->get_name(false, true));
-    return "unknown option " + first + did_you_mean(first.substr(0, first.find('=')), names);
-  }
-  if (!first.empty()) return "unexpected argument " + first;
+  if (first.starts_with('-')) return unknown_option(begun, rest);
+  if (!first.empty()) return "unexpected argument " + printable(first);
   const std::string message = error.what();
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
     return message + ": give one of the two";
@@ -235,7 +236,7 @@ void validate(DoctorOptions& options) {
   const bool divided = !options.injected_kind.empty() && take(rest, ":");
   options.injected_rank = take_number<int>(rest).value_or(-1);
   require(divided && options.injected_rank >= 0 && rest.empty(),
-          fmt::format("--fault '{}' is not KIND:RANK with one of {}", options.fault,
+          fmt::format("--fault '{}' is not KIND:RANK with one of {}", printable(options.fault),
                       fmt::join(known, ", ")));
 }
 

@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
+#include "core/text_input.hpp"
 #include "core/toml_depth.hpp"
+#include "hints.hpp"
 #include "options.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -64,7 +66,7 @@ class RecipeReader {
   /// In the order of the lines, so that the first fault is reported.
   void apply() {
     constexpr std::size_t kMostBytes = 1'000'000, kMostLevels = 32;
-    text_ = read_whole({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
+    text_ = read_text({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
     if (const std::size_t line = line_nested_deeper(text_, kMostLevels); line > 0)
       throw InputError(fmt::format("{}: it nests more than {} levels; a recipe is flat",
                                    place(line), kMostLevels));
@@ -87,8 +89,9 @@ class RecipeReader {
     CLI::Option* option = command_.get_option_no_throw("--" + item.name);
     if (option != nullptr && option->get_configurable() && option->check_lname(item.name))
       return *option;
-    throw InputError(fmt::format("{}: '{}' is not an option of rueda {} that a recipe may set",
-                                 place(item.line), printable(item.name), command_.get_name()));
+    throw InputError(fmt::format("{}: '{}' is not an option of rueda {} that a recipe may set{}",
+                                 place(item.line), printable(item.name), command_.get_name(),
+                                 hint_for(command_, item.name, item.value)));
   }
 
   /// The line itself is the user's own text.

@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "core/bounded_json.hpp"
+#include "core/text_input.hpp"
 #include "rueda/study/observation.hpp"
 #include "wiring/open_backend.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 std::string read_prediction(const std::string& file) {
   constexpr std::size_t kMostBytes = 64'000'000;
   const InputFile input{file, "--prediction " + file, "give what `rueda predict --json` wrote"};
-  std::string text = read_whole(input, kMostBytes);
+  std::string text = read_text(input, kMostBytes);
   if (const std::string fault = fault_of_json(text); !fault.empty()) input.refuse(fault);
   return text;
 }

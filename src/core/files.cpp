@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_kind.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -219,6 +220,8 @@ void append_to_file(const fs::path& path, std::string_view text) {
 }
 
 void InputFile::refuse(const std::string& why) const {
+  if (const auto other = other_kind(path, wanted))
+    throw InputError(name + ": it is " + other->name + "; " + other->remedy);
   throw InputError(name + ": " + why + "; " + remedy);
 }
 

@@ -8,6 +8,7 @@
 
 #include "cifar10_files.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
@@ -104,7 +105,7 @@ std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
                                         const std::function<bool(std::string_view)>& wanted,
                                         std::size_t most_unfolded) {
   const InputFile file{archive, fmt::format("cannot read the archive {}", archive.string()),
-                       "download it again or give the unpacked directory"};
+                       "download it again or give the unpacked directory", Wanted::archive};
   require_regular_file(file, most_unfolded);
   const Handle handle = open(file);
   std::vector<ArchiveMember> members;
@@ -118,7 +119,7 @@ std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
     const char* const path = archive_entry_pathname(entry);
     if (path == nullptr || !wanted(path)) continue;
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr)
-      file.refuse(fmt::format("member '{}' is not a regular file", path));
+      file.refuse(fmt::format("member '{}' is not a regular file", printable(path)));
     members.push_back({path, read_member(file, handle, size)});
   }
   require_sound_gzip(file, most_unfolded);

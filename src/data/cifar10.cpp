@@ -6,7 +6,11 @@
 #include <fmt/ranges.h>
 
 #include "cifar10_files.hpp"
+#include "core/file_kind.hpp"
+#include "core/text_input.hpp"
 #include "pickle.hpp"
+#include "repeats.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
@@ -59,6 +63,7 @@ const PickleValue& entry(const Pickle& pickle, std::string_view key) {
   if (root.kind != Kind::dict)
     pickle.fail(root.offset, fmt::format("expected a dictionary, found {}", name_of(root.kind)));
   const PickleValue* value = root.find(key);
+  require(value != nullptr || root.find("fine_labels") == nullptr, pickle.name() + kOfCifar100);
   if (value == nullptr) pickle.fail(root.offset, fmt::format("the dictionary has no '{}'", key));
   return *value;
 }
@@ -120,6 +125,25 @@ void append_pixels(std::string_view raw, bool fortran, std::size_t images, Image
       set.pixels.push_back(std::uint8_t(raw[p * images + i]));
 }
 
+/// Two records at least, each a label from 0 to 19, one from 0 to 99, and pixels.
+bool has_cifar100_records(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kRecordBytes = 2 + kImageBytes;
+  if (bytes.size() < 2 * kRecordBytes || bytes.size() % kRecordBytes != 0) return false;
+  for (std::size_t at = 0; at < bytes.size(); at += kRecordBytes)
+    if (bytes[at] >= 20 || bytes[at + 1] >= 100) return false;
+  return true;
+}
+
+/// Refuses a file of a known other kind, which its decoder would call damaged.
+void require_kind(Cifar10Format format, const std::string& name,
+                  std::span<const std::uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const Wanted wanted =
+      format == Cifar10Format::binary ? Wanted::binary_batch : Wanted::python_batch;
+  if (const auto other = other_kind(text.substr(0, kHeadBytes), wanted, name))
+    throw InputError(name + ": it is " + other->name + "; " + other->remedy);
+}
+
 }  // namespace
 
 void ImageSet::truncate(std::size_t n) {
@@ -152,8 +176,19 @@ Dataset read_files(Cifar10Files& files) {
   dataset.source = files.place;
   dataset.remarks = files.remarks;
   const auto decode = files.format == Cifar10Format::binary ? decode_binary : decode_python;
-  for (SetFile& file : files.train) decode(load(file), file.name, dataset.train);
-  decode(load(*files.test), files.test->name, dataset.test);
+  const auto read = [&](SetFile& file, ImageSet& set) {
+    const std::vector<std::uint8_t> bytes = load(file);
+    require_kind(files.format, file.name, bytes);
+    decode(bytes, file.name, set);
+  };
+  std::vector<FileImages> images;
+  for (SetFile& file : files.train) {
+    const std::size_t begin = dataset.train.size();
+    read(file, dataset.train);
+    images.push_back({file.name, begin, dataset.train.size()});
+  }
+  read(*files.test, dataset.test);
+  dataset.warnings = find_repeats(dataset, images, files.test->name);
   dataset.class_names = class_names(files, dataset.remarks);
   remark_sizes(files, dataset);
   return dataset;
@@ -164,6 +199,7 @@ void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name,
   const std::size_t records = bytes.size() / kRecordBytes;
   const std::size_t rest = bytes.size() % kRecordBytes;
   if (bytes.empty()) fail_at(name, 0, "the file is empty");
+  require(!has_cifar100_records(bytes), name + kOfCifar100);
   if (rest != 0)
     fail_at(name, bytes.size() - rest,
             fmt::format("record {} is truncated: {} of {} bytes", records, rest, kRecordBytes));
@@ -180,7 +216,7 @@ void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name,
 std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes) {
   ClassNames names;
   std::size_t count = 0;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string text = decode_text({bytes.begin(), bytes.end()});
   for (std::string_view line : split_words<std::string_view>(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
@@ -194,6 +230,8 @@ DataCheck check_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
   Dataset dataset = read_files(files);
   const bool binary = files.format == Cifar10Format::binary;
+  std::vector<std::string> remarks = std::move(dataset.warnings);
+  remarks.insert(remarks.end(), dataset.remarks.begin(), dataset.remarks.end());
   std::vector<std::string> names;
   for (const SetFile& file : files.train) names.push_back(file.name);
   names.push_back(files.test->name);
@@ -206,7 +244,7 @@ DataCheck check_cifar10(const std::filesystem::path& where) {
           .test_per_class = count_classes(dataset.test),
           .train_fingerprint = dataset.train.fingerprint(),
           .test_fingerprint = dataset.test.fingerprint(),
-          .remarks = std::move(dataset.remarks)};
+          .remarks = std::move(remarks)};
 }
 
 void decode_python(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set) {

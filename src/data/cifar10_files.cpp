@@ -1,6 +1,7 @@
 #include "cifar10_files.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -97,14 +98,30 @@ std::vector<Cifar10Files> scan_archive(const fs::path& archive) {
   std::vector<Cifar10Files> sets;
   for (const Cifar10Format format : kFormats)
     sets.push_back({.format = format, .place = archive.string()});
-  for (ArchiveMember& member : read_archive(
-           archive, [](std::string_view path) { return role_in_archive(path).has_value(); })) {
+  const auto wanted = [&](std::string_view path) {
+    require(path.find("cifar-100-") == path.npos, archive.string() + kOfCifar100);
+    return role_in_archive(path).has_value();
+  };
+  for (ArchiveMember& member : read_archive(archive, wanted)) {
     const auto role = role_in_archive(member.path);
     add_file(sets[std::size_t(role->format)], *role,
-             {.name = fmt::format("{}({})", archive.string(), member.path),
+             {.name = fmt::format("{}({})", archive.string(), printable(member.path)),
               .bytes = std::move(member.bytes)});
   }
   return sets;
+}
+
+/// One file of a set by itself: known by its name, or by its length and first label.
+void refuse_lone_batch(const fs::path& file) {
+  const fs::path parent = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  const bool records = !error && bytes > 0 && bytes % (1 + kImageBytes) == 0;
+  const bool labelled = records && std::ifstream(file, std::ios::binary).get() < kClasses;
+  require(!role_of(file.filename().string()) && !labelled,
+          fmt::format("{} is one file of a CIFAR-10 set: give the directory that holds all of "
+                      "them: {}",
+                      file.string(), parent.string()));
 }
 
 std::vector<Cifar10Files> scan(const fs::path& where) {
@@ -116,7 +133,10 @@ std::vector<Cifar10Files> scan(const fs::path& where) {
   require(
       fs::is_directory(status) || fs::is_regular_file(status),
       where.string() + " is neither a directory nor a file: give a CIFAR-10 directory or .tar.gz");
-  if (!fs::is_directory(status)) return scan_archive(where);
+  if (!fs::is_directory(status)) {
+    refuse_lone_batch(where);
+    return scan_archive(where);
+  }
   std::vector<Cifar10Files> sets;
   for (const Cifar10Format format : kFormats) {
     sets.push_back(scan_directory(where, format));
@@ -126,6 +146,17 @@ std::vector<Cifar10Files> scan(const fs::path& where) {
 }
 
 bool complete(const Cifar10Files& files) { return !files.train.empty() && files.test; }
+
+bool is_cifar100(const fs::path& directory) {
+  const auto has = [&](const char* name) {
+    std::error_code ignored;
+    return fs::exists(directory / name, ignored) && !fs::is_directory(directory / name, ignored);
+  };
+  std::error_code ignored;
+  return has("fine_label_names.txt") || (has("train") && has("meta")) ||
+         fs::exists(directory / "cifar-100-binary", ignored) ||
+         fs::exists(directory / "cifar-100-python", ignored);
+}
 
 /// Why none of the sets will do, by the most useful thing that can be said.
 [[noreturn]] void refuse(const std::vector<Cifar10Files>& sets, const fs::path& where) {
@@ -138,6 +169,7 @@ bool complete(const Cifar10Files& files) { return !files.train.empty() && files.
         files.place, files.format == Cifar10Format::binary ? ".bin" : "",
         "unpack or download the set again"));
   }
+  require(!is_cifar100(where), where.string() + kOfCifar100);
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
     std::error_code ignored;
     if (fs::exists(where / name, ignored))
@@ -180,7 +212,8 @@ Cifar10Files find_cifar10(const fs::path& where) {
 
 std::vector<std::uint8_t> load(SetFile& file) {
   if (file.path.empty()) return std::exchange(file.bytes, {});
-  const InputFile input{file.path, file.name, "check that it is a readable CIFAR-10 file"};
+  const InputFile input{file.path, file.name, "check that it is a readable CIFAR-10 file",
+                        Wanted::anything};
   const std::string bytes = read_whole(input, kMaxFileBytes);
   return {bytes.begin(), bytes.end()};
 }

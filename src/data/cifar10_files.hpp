@@ -56,6 +56,10 @@ struct Cifar10Files {
   std::vector<std::string> remarks{};
 };
 
+/// Ends a message about a file or a directory of that set.
+inline constexpr const char* kOfCifar100 =
+    " is of CIFAR-100, which has 100 classes: give CIFAR-10, which has 10";
+
 /// Throws InputError "NAME: byte OFFSET: REASON; REMEDY", the one shape in
 /// which damage in a data file is reported.
 [[noreturn]] void fail_at(const std::string& name, std::size_t offset, const std::string& reason);

@@ -58,6 +58,7 @@ class Pickle {
   /// Throws InputError naming the file, the offset and the reason.
   [[noreturn]] void fail(std::size_t offset, const std::string& reason) const;
   [[noreturn]] void fail(const std::string& reason) const { fail(now, reason); }
+  const std::string& name() const noexcept { return file_name_; }
 
  private:
   std::string file_name_;

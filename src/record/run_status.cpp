@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text_input.hpp"
 #include "json_parts.hpp"
 #include "rueda/core/error.hpp"
 
@@ -68,7 +69,7 @@ std::string to_json(const RunStatus& status) {
 RunStatus read_status(const std::filesystem::path& run_directory) {
   const std::filesystem::path path = run_directory / kStatusName;
   const InputFile file{path, path.string(), "give the directory of a run that has begun to train"};
-  const Json j = parse_json(read_whole(file, kMostStatusBytes), file);
+  const Json j = parse_json(read_text(file, kMostStatusBytes), file);
   RunStatus status;
   try {
     require(j.at("schema") == "rueda-status" && j.at("schema_version") == kStatusVersion, "");

@@ -138,7 +138,7 @@ std::string host_name() {
 }
 
 void end_process(const std::string& message, ExitCode code) noexcept {
-  if (!message.empty()) std::fputs((harmless(message) + '\n').c_str(), stderr);
+  if (!message.empty()) std::fputs((one_line(message) + '\n').c_str(), stderr);
   std::fflush(nullptr);
   std::_Exit(int(code));
 }

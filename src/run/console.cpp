@@ -131,7 +131,7 @@ void open_log(LogLevel level, const std::string& directory, int rank) {
 bool is_logged(LogLevel level) { return logger().should_log(level_of(level)); }
 
 void log(LogLevel level, const std::string& text) {
-  logger().log(level_of(level), std::string_view(harmless(text)));
+  logger().log(level_of(level), std::string_view(one_line(text)));
 }
 
 void print_error(const std::string& message) { log(LogLevel::off, message); }

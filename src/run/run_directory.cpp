@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "core/bounded_json.hpp"
+#include "core/text_input.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
@@ -104,7 +105,7 @@ std::string outcome_in(const fs::path& directory) {
   if (!list_checkpoints(directory / kCheckpointsName).empty()) return "";
   const InputFile file{directory / kRunJsonName, "", ""};
   try {
-    const auto run = parse_json(read_whole(file, kMostJsonBytes), file);
+    const auto run = parse_json(read_text(file, kMostJsonBytes), file);
     const auto outcome = run.find("outcome");
     return outcome == run.end() || !outcome->is_string() ? "" : *outcome;
   } catch (const InputError&) {  // a record that cannot be read says nothing

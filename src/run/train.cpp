@@ -94,6 +94,7 @@ class TrainRun {
 
   void read_data() {
     together(world_, [this] { data_ = open_data(config_); });
+    warnings_ = data_.warnings;
     require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
     clock_.lap("data");
     on_rank_0([this] { claim_ = claim_to_resume(config_); });

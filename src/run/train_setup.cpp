@@ -12,6 +12,7 @@
 #include "core/bounded_json.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/control_group.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/model/flops.hpp"
@@ -172,7 +173,10 @@ void upload_weights(Replica& replica, const HostWeights& weights) {
 
 HostWeights load_weights(const Graph& graph, const std::string& file) {
   HostWeights weights(graph.parameter_count(), graph.statistics_count());
-  load_weights(graph, file, weights.first, weights.second);
+  const std::string prefix = load_weights(graph, file, weights.first, weights.second);
+  if (!prefix.empty())
+    log(LogLevel::info, fmt::format("the names in {} all begin with '{}', which is left out", file,
+                                    printable(prefix)));
   return weights;
 }
 

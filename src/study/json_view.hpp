@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "core/text_input.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/study/table.hpp"
@@ -147,7 +148,7 @@ inline JsonView::Json rows_json(const Table& table) {
 /// which it ends to be) or beyond a limit.
 inline nlohmann::ordered_json read_json(const InputFile& file,
                                         std::size_t most_bytes = kMostJsonBytes) {
-  return parse_json(read_whole(file, most_bytes), file);
+  return parse_json(read_text(file, most_bytes), file);
 }
 
 }  // namespace rueda

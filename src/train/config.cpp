@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/train/options.hpp"
 
@@ -15,9 +16,9 @@ namespace {
 void check_training(const TrainConfig& c) {
   const auto names = model_names();
   const std::string hint = did_you_mean(c.model, names);
-  require(std::ranges::count(names, c.model) > 0, "--model '" + c.model + "' is not known" + hint +
-                                                      (hint.empty() ? ": give" : " Give") +
-                                                      " one of " + joined(names, ", "));
+  require(std::ranges::count(names, c.model) > 0,
+          "--model '" + printable(c.model) + "' is not known" + hint +
+              (hint.empty() ? ": give" : " Give") + " one of " + joined(names, ", "));
   const std::string ending = std::filesystem::path(c.save_weights).extension().string();
   require(ending.empty() || ending == ".safetensors",
           "--save-weights " + c.save_weights +

@@ -32,6 +32,8 @@ bool is_in(const OptionRange& range, double value) {
   return high && (range.without_most ? value < range.most : value <= range.most);
 }
 
+bool is_control(char c) { return (c >= 0 && c < ' ') || c == 0x7f; }
+
 template <typename Number>
 void require_range(const TrainOption& option, const OptionRange& range, Number value) {
   if (is_in(range, double(value))) return;
@@ -48,8 +50,8 @@ Number parse_number(const std::string& text) {
   const auto number = take_number<Number>(rest);
   if (number && rest.empty() && std::isfinite(double(*number))) return *number;
   if (std::is_floating_point_v<Number>)
-    throw InputError("'" + text + "' is not a number, for example 0.1 or 1e-4");
-  throw InputError("'" + text + "' is not a whole number in digits, or does not fit");
+    throw InputError("'" + printable(text) + "' is not a number, for example 0.1 or 1e-4");
+  throw InputError("'" + printable(text) + "' is not a whole number in digits, or does not fit");
 }
 
 template double parse_number(const std::string&);
@@ -85,8 +87,8 @@ std::size_t parse_word(const std::vector<const char*>& words, const std::string&
   const auto at = std::find(words.begin(), words.end(), word);
   if (at != words.end()) return std::size_t(at - words.begin());
   const std::string hint = did_you_mean(word, {words.begin(), words.end()});
-  throw InputError("'" + word + "' is not known" + hint + (hint.empty() ? ": give " : " Give ") +
-                   joined(words, " or "));
+  throw InputError("'" + printable(word) + "' is not known" + hint +
+                   (hint.empty() ? ": give " : " Give ") + joined(words, " or "));
 }
 
 CheckpointEvery parse_every(const std::string& text) {
@@ -95,7 +97,7 @@ CheckpointEvery parse_every(const std::string& text) {
   const std::size_t count = take_number(unit).value_or(0);
   if (count > 0 && (unit == "step" || unit == "steps")) return {count, Unit::steps};
   if (count > 0 && (unit == "epoch" || unit == "epochs")) return {count, Unit::epochs};
-  throw InputError("'" + text +
+  throw InputError("'" + printable(text) +
                    "': give a number and its unit, for example 1epoch, 5epochs or 50steps");
 }
 
@@ -108,8 +110,8 @@ InjectedFault parse_fault(const std::string& text) {
     const auto step = take(rest, ":") ? take_number(rest) : std::nullopt;
     if (rank && step && rest.empty()) return {static_cast<InjectedFault::Kind>(kind), *rank, *step};
   }
-  throw InputError("'" + text + "': give KIND:RANK:STEP, for example nan:0:3, with one of " +
-                   fault_kinds());
+  throw InputError("'" + printable(text) +
+                   "': give KIND:RANK:STEP, for example nan:0:3, with one of " + fault_kinds());
 }
 
 OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
@@ -148,12 +150,18 @@ void set_option(const TrainOption& option, TrainConfig& config, const std::strin
                  [&](const NumberIn<std::optional<double>>& n) {
                    config.*n.member = parse_number<double>(text);
                  },
-                 [&](const Text& t) { config.*t.member = text; },
+                 [&](const Text& t) {
+                   // A zero would end a path for the system, a line end forge lines of output.
+                   require(std::ranges::none_of(text, is_control),
+                           "'" + printable(text) + "' has control characters: give a plain text");
+                   config.*t.member = text;
+                 },
                  [&]<typename Number>(const NumberOrWord<Number>& n) {
                    const bool word = text == n.word;
                    config.*n.member = word ? n.meaning : parse_number<Number>(text);
-                   require(word || config.*n.member != n.meaning,
-                           "'" + text + "' is out of range; the word for it is " + n.word);
+                   require(
+                       word || config.*n.member != n.meaning,
+                       "'" + printable(text) + "' is out of range; the word for it is " + n.word);
                  },
                  [&](const Flag& f) {
                    config.*f.member = parse_word({"false", "true"}, text) == 1;

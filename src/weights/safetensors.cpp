@@ -35,7 +35,7 @@ constexpr JsonLimits kHeaderLimits{
     .most_values = 1'000'000, .most_depth = 4, .most_keys = 20'000, .unique_keys = true};
 
 InputFile weights_file(const fs::path& path, const char* remedy) {
-  return {path, "weights file " + path.string(), remedy};
+  return {path, "weights file " + path.string(), remedy, Wanted::weights};
 }
 
 /// Refuses the file for one of its tensors unless `holds`.

@@ -111,24 +111,50 @@ std::string first_and_count(const std::vector<std::string>& names) {
   throw InputError(fmt::format("weights file {}: {}: {}", file.path().string(), why, remedy));
 }
 
-/// Refuses a file that lacks tensors or has others.
-void check_names(const Graph& graph, const std::vector<OriginTensor>& tensors,
-                 const SafetensorsFile& file, const Entries& entries) {
-  std::vector<std::string> missing;
+/// Why the names of a file, without their first `cut` characters, are not those
+/// of the network; empty if they are.
+std::string fault_of_names(const std::vector<OriginTensor>& tensors, const SafetensorsFile& file,
+                           std::size_t cut) {
   const auto counters = counters_of(tensors);
-  std::set<std::string> known(counters.begin(), counters.end());
-  for (const OriginTensor& tensor : tensors) {
-    known.insert(tensor.name);
-    if (entries.count(tensor.name) == 0) missing.push_back(tensor.name);
+  std::set<std::string> known(counters.begin(), counters.end()), present;
+  for (const OriginTensor& tensor : tensors) known.insert(tensor.name);
+  std::vector<std::string> missing, unexpected;
+  for (const TensorEntry& entry : file.tensors()) {
+    const std::string name = entry.name.substr(cut);
+    present.insert(name);
+    if (known.count(name) == 0) unexpected.push_back(name);
   }
-  std::vector<std::string> unexpected;
-  for (const TensorEntry& entry : file.tensors())
-    if (known.count(entry.name) == 0) unexpected.push_back(entry.name);
-  if (missing.empty() && unexpected.empty()) return;
+  for (const OriginTensor& tensor : tensors)
+    if (present.count(tensor.name) == 0) missing.push_back(tensor.name);
   std::string why;
   if (!missing.empty()) why = "it lacks " + first_and_count(missing);
   if (!unexpected.empty())
     why += (missing.empty() ? "it has " : ", and has ") + first_and_count(unexpected) + " too many";
+  return why;
+}
+
+/// What all names begin with.
+std::string common_prefix(const std::vector<TensorEntry>& tensors) {
+  if (tensors.empty()) return "";
+  std::string prefix = tensors.front().name;
+  for (const TensorEntry& tensor : tensors) {
+    const auto differs = std::ranges::mismatch(prefix, tensor.name).in1;
+    prefix.erase(differs, prefix.end());
+  }
+  return prefix;
+}
+
+/// What all names have before those of the network: nothing, or up to a point or
+/// slash. Refuses a file that lacks tensors or has others either way.
+std::string prefix_of_names(const Graph& graph, const std::vector<OriginTensor>& tensors,
+                            const SafetensorsFile& file) {
+  const std::string why = fault_of_names(tensors, file, 0);
+  if (why.empty()) return "";
+  const std::string common = common_prefix(file.tensors());
+  for (std::size_t i = 0; i < common.size(); ++i) {
+    const bool ends = common[i] == '.' || common[i] == '/';
+    if (ends && fault_of_names(tensors, file, i + 1).empty()) return common.substr(0, i + 1);
+  }
   refuse(file, why, "give the weights of a " + graph.name() + ", or another --model");
 }
 
@@ -194,13 +220,14 @@ void from_origin(const OriginTensor& tensor, std::span<const float> in, std::spa
   for_each_element(tensor, [&](std::size_t i, std::size_t place) { arena[place] = in[i]; });
 }
 
-void load_weights(const Graph& graph, const fs::path& path, std::span<float> parameters,
-                  std::span<float> statistics) {
+std::string load_weights(const Graph& graph, const fs::path& path, std::span<float> parameters,
+                         std::span<float> statistics) {
   const auto tensors = tensors_of(graph, !statistics.empty());
   SafetensorsFile file(path);
+  const std::string prefix = prefix_of_names(graph, tensors, file);
   Entries entries;
-  for (const TensorEntry& entry : file.tensors()) entries[entry.name] = &entry;
-  check_names(graph, tensors, file, entries);
+  for (const TensorEntry& entry : file.tensors())
+    entries[entry.name.substr(prefix.size())] = &entry;
   for (const OriginTensor& tensor : tensors)
     check_kind(graph, file, tensor, *entries.at(tensor.name));
   for (const OriginTensor& tensor : tensors) {
@@ -209,6 +236,7 @@ void load_weights(const Graph& graph, const fs::path& path, std::span<float> par
     check_finite(file, tensor, values);
     from_origin(tensor, values, parameters, statistics);
   }
+  return prefix;
 }
 
 void save_weights(const Graph& graph, const fs::path& path, std::span<const float> parameters,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "core/text_input.hpp"
 #include "cuda/device/device_query.hpp"
 #include "device_choice.hpp"
 #include "mpi/session/session.hpp"
@@ -178,7 +179,7 @@ void check_tuning(const Tuning& tuning, const std::string& file, const std::stri
 }
 
 std::string read_tuning_file(const std::string& file) {
-  return read_whole(tuning_file(file), kMostBytes);
+  return read_text(tuning_file(file), kMostBytes);
 }
 
 std::string agree_on_engines(RankGroup& world, const TrainConfig& config,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "core/text_input.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
@@ -170,7 +171,7 @@ ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
 
 ReduceTable load_reduce_table(RankGroup& group, const std::string& file, const TablePlace& here) {
   const std::string text =
-      text_of_rank_0(group, [&] { return read_whole(table_file(file), kMostFileBytes); });
+      text_of_rank_0(group, [&] { return read_text(table_file(file), kMostFileBytes); });
   ReduceTable table;
   together(group, [&] { table = parse_reduce_table(text, file, here); });
   return table;

@@ -39,6 +39,15 @@ class Usage(ProgramCase):
         out = self.completed(self.program.run_ranks(2, *words)).out
         self.assertRegex(out, r"Epoch 1/1 \[[=>]+ *\] evaluating +0/\d+")
 
+    def test_images_that_are_there_twice_are_told_at_the_start(self):
+        shutil.copytree(self.path("data"), self.path("twice"))
+        shutil.copy(self.path("twice/data_batch_1.bin"), self.path("twice/data_batch_2.bin"))
+        words = "training files have the same images"
+        out = self.completed(self.program.run_ranks(2, "train", "--data", "twice", *SMALL, "--run-dir", "t")).out
+        self.assertEqual(out.count(f"warning: {words}"), 1, out)
+        out = " ".join(self.program.run("doctor", "--data", "twice").out.split())
+        self.assertIn(f"remark data: {words}", out)
+
     def test_an_unknown_option_is_reported_once_below_a_launcher(self):
         self.refused(self.program.run_ranks(3, "train", "--foo"), "--foo")
 
@@ -178,6 +187,7 @@ class Refusals(ProgramCase):
 
     def test_a_process_of_a_larger_job_that_finds_itself_alone(self):
         launchers = {"SLURM_NTASKS": "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK"}
+        launchers["WORLD_SIZE"] = "RANK"  # torchrun
         for size, rank in launchers.items():
             self.refused(self.train(**{size: "4", rank: "0"}), size, "4")
 

@@ -181,6 +181,17 @@ class EvaluateTest(ProgramCase):
         self.assertEqual(len(files), 1)
         self.check_predictions(record)
 
+    def test_a_prefix_of_all_names_is_left_out_and_told(self):
+        header, data = read_header(self.path("w.safetensors"))
+        named = {name if name == "__metadata__" else f"module.{name}": entry for name, entry in header.items()}
+        text = json.dumps(named).encode()
+        self.path("ddp.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+        net = ("--image-size", "16", "--data", "data", "--batch-per-rank", "16", "--threads", "1")
+        record = self.record(2, "ddp.safetensors", *net)
+        self.assertEqual((record["val_loss"], record["val_accuracy"]), self.scores[1])
+        told = "note: the names in ddp.safetensors all begin with 'module.', which is left out"
+        self.assertEqual(record["said"].count(told), 1, record["said"])
+
     def check_predictions(self, record):
         """Computes the figures again from the probabilities of each image and the labels in the data set."""
         labels = list(self.path("data/test_batch.bin").read_bytes()[::3073])

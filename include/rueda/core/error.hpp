@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "rueda/core/text.hpp"
+
 namespace rueda {
 
 /// The exit code of the process.
@@ -14,11 +16,13 @@ enum class ExitCode : int {
 };
 
 /// A failure that a person can act on. `what()` is one message that names what,
-/// where and the remedy. main() prints it once, on one rank, and ends with
-/// `code()`.
+/// where and the remedy. It is one line: whatever file or argument it quotes
+/// goes through one_line() here. main() prints it once, on one rank, and ends
+/// with `code()`.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ExitCode code, const std::string& message)
+      : std::runtime_error(one_line(message)), code_(code) {}
   ExitCode code() const noexcept { return code_; }
 
  private:

@@ -68,13 +68,19 @@ void flush_directory(const fs::path& directory);
 /// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
 void append_to_file(const fs::path& path, std::string_view text);
 
+/// What a reader wants: a text, safetensors weights, a tar archive of a data set,
+/// one file of a set in its binary or its Python version, or whatever it gets.
+enum class Wanted { text, weights, archive, binary_batch, python_batch, anything };
+
 /// A file that a user gives to the program, and how messages refuse it.
 struct InputFile {
   fs::path path;
   std::string name;    ///< what messages call it: the path, or an option and the path
   std::string remedy;  ///< what to give instead; ends every message
+  Wanted wanted = Wanted::text;
 
-  /// Throws InputError "NAME: WHY; REMEDY".
+  /// Throws InputError "NAME: WHY; REMEDY". Where the file is of another
+  /// well-known kind, the message says that instead, with the remedy for it.
   [[noreturn]] void refuse(const std::string& why) const;
   /// The same unless `holds`.
   void require(bool holds, const std::string& otherwise) const {

@@ -52,6 +52,20 @@ inline std::string harmless(std::string_view text) {
   return out;
 }
 
+/// A message as its reader sees it, whatever it quotes: one line, harmless, and
+/// at most 4,000 bytes. Of a longer one the middle is left out: it begins with
+/// what and where, and ends with the remedy.
+inline std::string one_line(std::string_view message) {
+  constexpr std::size_t kMost = 4'000, kKept = 1'000;
+  if (message.size() > kMost)
+    return one_line(message.substr(0, kKept)) + " ... " +
+           one_line(message.substr(message.size() - kKept));
+  std::string line;
+  for (const char c : harmless(message))
+    line += c == '\n' || c == '\t' ? escaped({&c, 1}) : std::string(1, c);
+  return line;
+}
+
 /// Takes a number from the front of `text`; nothing, and `text` as it is, if it does not begin so.
 template <typename Number = std::size_t>
 std::optional<Number> take_number(std::string_view& text) {
@@ -86,6 +100,17 @@ std::vector<Word> split_words(std::string_view text, char separator = ',') {
     words.emplace_back(text.substr(0, end));
   words.emplace_back(text);
   return words;
+}
+
+/// The argument as a shell would take it back.
+inline std::string shell_word(std::string_view argument) {
+  constexpr std::string_view kPlain =
+      "_-./:=,+@%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const bool plain = argument.find_first_not_of(kPlain) == argument.npos;
+  if (plain && !argument.empty()) return std::string(argument);
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
 }
 
 /// With A to Z as a to z.

@@ -40,7 +40,8 @@ struct Dataset {
   ImageSet test;
   std::string source;  ///< what a person would call it: path or "synthetic"
   std::array<std::string, kClasses> class_names;
-  std::vector<std::string> remarks;  ///< accepted oddities, each one line for the log
+  std::vector<std::string> remarks;   ///< accepted oddities, each one line for the log
+  std::vector<std::string> warnings;  ///< what may spoil a result: images that are there twice
 };
 
 /// Reads CIFAR-10 in any of the four official forms: a directory holding the
@@ -62,7 +63,7 @@ struct DataCheck {
   std::array<std::size_t, kClasses> test_per_class{};
   std::uint64_t train_fingerprint = 0;
   std::uint64_t test_fingerprint = 0;
-  std::vector<std::string> remarks;  ///< the reader's
+  std::vector<std::string> remarks;  ///< the reader's, warnings first
 };
 
 /// Reads the whole set at `where`, as training does. Throws what read_cifar10 throws.

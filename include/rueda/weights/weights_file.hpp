@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "rueda/model/graph.hpp"
 
@@ -14,10 +15,12 @@ namespace rueda {
 
 /// Fills both arenas (host memory) from a file that has exactly the tensors of
 /// the network, as F32 and finite; PyTorch's num_batches_tracked are ignored.
-/// Throws InputError naming the tensor that is missing, too many, of another
-/// shape or dtype, or not finite; the arenas may then be filled in part.
-void load_weights(const Graph& graph, const std::filesystem::path& path,
-                  std::span<float> parameters, std::span<float> statistics);
+/// A prefix that all names share, such as "module." of PyTorch's
+/// DistributedDataParallel, is taken off if the rest fits; returns it. Throws
+/// InputError naming the tensor that is missing, too many, of another shape or
+/// dtype, or not finite; the arenas may then be filled in part.
+std::string load_weights(const Graph& graph, const std::filesystem::path& path,
+                         std::span<float> parameters, std::span<float> statistics);
 
 /// Writes both arenas (host memory). `steps` optimizer steps led to them:
 /// PyTorch's num_batches_tracked. Throws RunError if the file cannot be

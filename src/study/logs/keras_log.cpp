@@ -1,8 +1,9 @@
-#include <fstream>
-#include <iterator>
+#include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
+#include "core/text_input.hpp"
 #include "keras_line.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -12,7 +13,6 @@ namespace rueda {
 namespace {
 
 constexpr std::size_t kMostBytes = 1'000'000'000;
-constexpr std::size_t kLongestLine = 4096;
 constexpr std::size_t kMostEpochs = 100'000;
 constexpr double kCifarImages = 50'000;
 const std::string kRemedy =
@@ -23,46 +23,40 @@ const std::string kRemedy =
   throw InputError(log.file.string() + ": " + why + "; " + remedy);
 }
 
-/// Puts the characters of a log together to lines, and lines to runs.
+/// How much a line looks like one of a finished epoch.
+int likeness(std::string_view line) {
+  constexpr std::array kParts = {"/step", "/epoch", "loss", " - ", "Epoch", "accuracy"};
+  return int(
+      std::ranges::count_if(kParts, [&](const char* p) { return line.find(p) != line.npos; }));
+}
+
+/// Puts the lines of a log together to runs.
 class LogReader {
  public:
   explicit LogReader(const KerasLog& log) : log_(&log) {}
 
-  /// Cuts lines as a terminal would have shown them in time: line feeds,
-  /// carriage returns and backspaces end lines, escape sequences are left out,
-  /// and a line is cut after 4096 bytes.
-  void add(char c) {
-    if (c == '\n' || c == '\r' || c == '\b')
-      end_line();
-    else if (escape_ != Escape::none)
-      in_escape(c);
-    else if (c == '\x1b')
-      escape_ = Escape::begun;
-    else if (line_.size() < kLongestLine)
-      line_ += c;
+  void add(const OutputLine& line) {
+    if (line.of_rank_0) read_line(line.text);
+    if (epochs_ > 0) return;  // nothing will be refused
+    const int like = likeness(line.whole);
+    if (like <= nearest_like_) return;
+    nearest_like_ = like;
+    nearest_ = "; the nearest is \"" + printable(line.whole) + '"';
   }
 
   std::vector<LoggedRun> finish() {
-    end_line();
     end_run();
     if (gpu_)
       for (LoggedRun& run : runs_) run.processor = Processor::gpu;
     return std::move(runs_);
   }
 
+  /// Words on the line that is most like one of a finished epoch.
+  const std::string& nearest() const noexcept { return nearest_; }
+
  private:
-  /// ECMA-48: ESC [ parameters, ended by a byte from @ to ~; other sequences are ESC and one byte.
-  enum class Escape { none, begun, parameters };
-
-  void in_escape(char c) {
-    const bool begins = escape_ == Escape::begun && c == '[';
-    const bool goes_on = escape_ == Escape::parameters && (c < '@' || c > '~');
-    escape_ = begins || goes_on ? Escape::parameters : Escape::none;
-  }
-
   /// A mark may be anywhere in a line: some logs lost the line ends before them.
-  void end_line() {
-    std::string_view line = line_;
+  void read_line(std::string_view line) {
     if (line.find("NVIDIA-SMI") != line.npos || line.find("GPU:") != line.npos) gpu_ = true;
     while (const auto mark = keras::find_epoch_mark(line)) {
       read_piece(line.substr(0, mark->begin));
@@ -70,8 +64,6 @@ class LogReader {
       line.remove_prefix(mark->end);
     }
     read_piece(line);
-    escape_ = Escape::none;
-    line_.clear();
   }
 
   void read_piece(std::string_view piece) {
@@ -118,8 +110,8 @@ class LogReader {
   }
 
   const KerasLog* log_;
-  std::string line_;
-  Escape escape_ = Escape::none;
+  int nearest_like_ = 0;
+  std::string nearest_;
   LoggedRun run_;
   std::vector<LoggedRun> runs_;
   std::size_t open_epoch_ = 0;  ///< of the last mark, until its line came
@@ -128,15 +120,14 @@ class LogReader {
   bool gpu_ = false;
 };
 
-/// Memory does not grow with the file.
+/// Refuses a log without a finished epoch.
 std::vector<LoggedRun> read_file(const KerasLog& log) {
   const InputFile file{log.file, log.file.string(), kRemedy};
-  require_regular_file(file, kMostBytes);
-  std::ifstream stream(log.file, std::ios::binary);
-  if (!stream) file.refuse("it cannot be opened");
   LogReader reader(log);
-  for (std::istreambuf_iterator<char> next(stream), end; next != end; ++next) reader.add(*next);
-  return reader.finish();
+  read_output(file, kMostBytes, [&](const OutputLine& line) { reader.add(line); });
+  std::vector<LoggedRun> runs = reader.finish();
+  file.require(!runs.empty(), "it has no line of a finished epoch of rank 0" + reader.nearest());
+  return runs;
 }
 
 /// Logs that count samples have no steps.
@@ -228,7 +219,6 @@ KerasLog parse_keras_log_option(const std::string& text) {
 
 std::vector<LoggedRun> read_logged_runs(const KerasLog& log) {
   std::vector<LoggedRun> runs = read_file(log);
-  if (runs.empty()) refuse(log, "it has no line of a finished epoch", kRemedy);
   for (LoggedRun& run : runs) apply(log, run);
   return runs;
 }

@@ -39,6 +39,14 @@ Bytes with_array(std::uint64_t rows, std::uint64_t columns, const char* code, bo
 
 }  // namespace
 
+TEST_CASE("a batch of CIFAR-100 in Python's version is named", "[cifar10]") {
+  PickleWriter out;
+  out.open_dict().key("fine_labels").open_list().integer(3).close_list();
+  out.key("data").array(1, kImageBytes, "u1", std::string(kImageBytes, 'x'));
+  CHECK_THAT(decode_refusal(out.close_dict().finish()),
+             Contains("data_batch_1 is of CIFAR-100, which has 100 classes"));
+}
+
 TEST_CASE("a batch with the official opcodes is read", "[cifar10]") {
   // More than 255 memo entries and pixels above 127.
   const ImageSet made = numbered_images(300);

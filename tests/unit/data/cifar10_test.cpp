@@ -102,6 +102,40 @@ TEST_CASE("a directory with the archive in it points to the archive", "[cifar10]
              Contains((scratch.path() / "cifar-10-python.tar.gz").string()));
 }
 
+TEST_CASE("CIFAR-100 and one file of a set are named, not called damaged", "[cifar10]") {
+  const ScratchDirectory scratch;
+  const fs::path set = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  for (const char* name : {"data_batch_2.bin", "renamed"}) {
+    if (name == std::string("renamed")) fs::copy_file(set / "test_batch.bin", set / name);
+    CHECK_THAT(read_refusal(set / name),
+               Contains("is one file of a CIFAR-10 set") && Contains(": " + set.string()));
+  }
+  Bytes records(3 * 3074, 50);
+  for (std::size_t i = 0; i < records.size(); i += 3074) records[i] = 19;
+  write_bytes(set / "data_batch_2.bin", records);
+  CHECK_THAT(read_refusal(set), Contains("data_batch_2.bin is of CIFAR-100"));
+  write_bytes(set / "data_batch_2.bin", {0x1f, 0x8b, 8, 0});
+  CHECK_THAT(read_refusal(set), Contains("it is a gzip file; unpack it: gunzip"));
+
+  for (const char* name : {"fine_label_names.txt", "cifar-100-python/train"}) {
+    const ScratchDirectory other;
+    other.write(name, "x");
+    CHECK_THAT(read_refusal(other.path()), Contains("is of CIFAR-100"));
+  }
+  const fs::path archive = scratch.path() / "cifar-100-python.tar.gz";
+  write_tar_gz(archive, {{"cifar-100-python/train", {1}}});
+  CHECK_THAT(read_refusal(archive), Contains("is of CIFAR-100, which has 100 classes"));
+}
+
+TEST_CASE("class names may begin with a byte-order mark", "[cifar10]") {
+  const ScratchDirectory scratch;
+  const fs::path set = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  Bytes names = read_bytes(set / "batches.meta.txt");
+  names.insert(names.begin(), {0xef, 0xbb, 0xbf});
+  write_bytes(set / "batches.meta.txt", names);
+  CHECK(read_cifar10(set).class_names == numbered_dataset(5, 1).class_names);
+}
+
 TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]") {
   const ScratchDirectory scratch;
   const fs::path directory =

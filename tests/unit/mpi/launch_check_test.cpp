@@ -45,7 +45,18 @@ TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
            {{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "2"}},
             1,
             {"SLURM_NTASKS=4", "srun --mpi=pmix"}},
-           {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, 1, {"PMI_SIZE=3"}}}) {
+           {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, 1, {"PMI_SIZE=3"}},
+           // Launchers that know nothing of MPI; a WORLD_SIZE alone may be of the shell.
+           {{{"WORLD_SIZE", "2"}}, 1},
+           {{{"WORLD_SIZE", "1"}, {"RANK", "0"}}, 1},
+           {{{"OMPI_COMM_WORLD_SIZE", "1"}, {"WORLD_SIZE", "2"}, {"RANK", "0"}}, 1},
+           {{{"WORLD_SIZE", "2"}, {"RANK", "0"}}, 2},
+           {{{"WORLD_SIZE", "2"}, {"RANK", "1"}},
+            1,
+            {"torchrun", "WORLD_SIZE=2", "mpirun -n 2 rueda train"}},
+           {{{"HOROVOD_SIZE", "3"}, {"HOROVOD_RANK", "0"}},
+            1,
+            {"horovodrun", "HOROVOD_SIZE=3", "mpirun -n 3 rueda train"}}}) {
     const auto check = [&] { check_launch(environment(c.variables), c.size); };
     CAPTURE(c.variables, c.size);
     if (c.words.empty()) CHECK_NOTHROW(check());
@@ -58,6 +69,8 @@ TEST_CASE("the launcher's rank tells who speaks", "[launch_check]") {
   CHECK(launcher_rank(environment({})) == 0);
   CHECK(launcher_rank(environment({{"SLURM_PROCID", "3"}})) == 3);
   CHECK(launcher_rank(environment({{"PMI_RANK", "2"}})) == 2);
+  CHECK(launcher_rank(environment({{"RANK", "2"}})) == 0);
+  CHECK(launcher_rank(environment({{"RANK", "2"}, {"TORCHELASTIC_RUN_ID", "none"}})) == 2);
   CHECK(launcher_rank(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"SLURM_PROCID", "0"}})) == 1);
 }
 

@@ -199,6 +199,40 @@ TEST_CASE("where a run begins and ends", "[keras_log]") {
   }
 }
 
+TEST_CASE("the log of rank 0 is read out of what all ranks printed", "[keras_log]") {
+  const std::vector<std::string> lines = {"Epoch 1/2",
+                                          "5/5 - 60s - loss: 2.9 - 60s/epoch - 12s/step",
+                                          "Epoch 2/2", "5/5 - 6s - loss: 2.1 - 6s/epoch - 1s/step"};
+  const std::vector<std::vector<std::string>> launchers = {
+      {"[1,0]<stdout>:", "[1,1]<stdout>:"},
+      {"0: ", "1: "},
+      {"[default0]:", "[default1]:"},
+      {"2026-11-26 02:39:28,1 "},
+      {"\x1b[36m(TrainWorker pid=1234)\x1b[0m ", "\x1b[36m(TrainWorker pid=1235)\x1b[0m "}};
+  for (const auto& prefixes : launchers) {
+    CAPTURE(prefixes.front());
+    std::string text;
+    for (const std::string& line : lines)
+      for (const std::string& prefix : prefixes) text += prefix + line + "\r\n";
+    const LoggedRun run = run_of(text);
+    REQUIRE(run.epochs.size() == 2);
+    CHECK(run.epochs[1].printed.value == 6);
+  }
+  std::string wide = "\xFF\xFE";  // as PowerShell redirects it
+  for (const std::string& line : lines)
+    for (const char c : line + "\n") wide += {c, '\0'};
+  CHECK(run_of(wide).epochs.size() == 2);
+}
+
+TEST_CASE("the refusal of a log quotes the line that came nearest", "[keras_log]") {
+  CHECK_THAT(log_refusal("start\nEpoch 1/3\n\x1b[0m25/25 - loss: 2.1\x07 - accuracy: 0.1\nend\n"),
+             Contains("the nearest is \"25/25 - loss: 2.1\\x07 - accuracy: 0.1\""));
+  CHECK_THAT(log_refusal("1: 5/5 - 6s - loss: 2.1 - 1s/step\n"),
+             Contains("of rank 0; the nearest is \"1: 5/5 - 6s"));
+  CHECK_THAT(log_refusal("loss " + std::string(1'000, 'x')),
+             Contains("\"loss xxx") && Contains("xxx...\"") && !Contains(std::string(61, 'x')));
+}
+
 TEST_CASE("a log without a finished epoch is refused", "[keras_log]") {
   for (const char* text :
        {"", "hello\n", "12/25 [==>..] - ETA: 7s - loss: 1\n", "25/25 - loss: 2\n",

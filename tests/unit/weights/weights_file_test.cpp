@@ -126,6 +126,37 @@ TEST_CASE("weights: step counters may be there or not", "[weights]") {
   CHECK_FALSE(refusal_of([](Draft& d) { d.add("conv.num_batches_tracked", "F32", 1); }).empty());
 }
 
+TEST_CASE("weights: a prefix that all names share is taken off and told", "[weights]") {
+  const ScratchDirectory directory;
+  const fs::path path = directory.path() / "weights";
+  const Graph graph = small_one_of_each(Origin::pytorch);
+  for (const std::string prefix :
+       {"module.", "_orig_mod.", "module._orig_mod.", "resnet/", "net.backbone."}) {
+    CAPTURE(prefix);
+    Draft draft(graph);
+    draft.add("bn.num_batches_tracked", "F32", 1);
+    for (Draft::Entry& entry : draft.entries) entry.tensor.name = prefix + entry.tensor.name;
+    draft.write(path);
+    std::vector<float> parameters(graph.parameter_count());
+    std::vector<float> statistics(graph.statistics_count());
+    CHECK(load_weights(graph, path, parameters, statistics) == prefix);
+    CHECK(statistics == std::vector<float>{1, 2, 3, 4, 5, 1, 2, 3, 4, 5});
+  }
+  const auto prefixed = [](Draft& draft) {
+    for (Draft::Entry& entry : draft.entries) entry.tensor.name = "module." + entry.tensor.name;
+  };
+  CHECK_THAT(refusal_of([&](Draft& d) {
+               d.erase("dense.bias");
+               prefixed(d);
+             }),
+             Contains("give the weights of a"));
+  CHECK_THAT(refusal_of([&](Draft& d) {
+               prefixed(d);
+               d.add("epoch", "F32", 1);  // not all names share it
+             }),
+             Contains("'module.conv.weight' too many"));
+}
+
 TEST_CASE("weights: what does not fit the network is refused by name", "[weights]") {
   using Limits = std::numeric_limits<float>;
   struct Spoilt {

@@ -238,8 +238,8 @@ struct Recorded {
   ScratchDirectory folder;
 };
 
-std::string refusal(const std::string& file, const std::string& model = "resnet20",
-                    int image_size = 32) {
+std::string timing_refusal(const std::string& file, const std::string& model = "resnet20",
+                           int image_size = 32) {
   return test::refusal([&] { recorded_image_seconds(file, model, image_size); });
 }
 
@@ -276,15 +276,15 @@ TEST_CASE("recorded compute: the first epoch counts where it is the only one", "
 TEST_CASE("recorded compute: what does not fit is refused", "[timed]") {
   RunRecord run = plain_run();
   const Recorded files(run);
-  CHECK_THAT(refusal("/no/such.json"), Contains("cannot be opened"));
-  CHECK_THAT(refusal(files.steps()), Contains("no JSON from byte 1 on"));
-  CHECK_THAT(refusal(files.json(), "resnet18"), Contains("it is of resnet20 for 32 pixels"));
-  CHECK_THAT(refusal(files.json(), "resnet20", 64), Contains("not resnet20 for 64"));
+  CHECK_THAT(timing_refusal("/no/such.json"), Contains("cannot be opened"));
+  CHECK_THAT(timing_refusal(files.steps()), Contains("no JSON from byte 1 on"));
+  CHECK_THAT(timing_refusal(files.json(), "resnet18"), Contains("it is of resnet20 for 32 pixels"));
+  CHECK_THAT(timing_refusal(files.json(), "resnet20", 64), Contains("not resnet20 for 64"));
   std::filesystem::remove(files.steps());
-  CHECK_THAT(refusal(files.json()), Contains("no steps.csv in its directory"));
+  CHECK_THAT(timing_refusal(files.json()), Contains("no steps.csv in its directory"));
   run.config.backend = BackendChoice::timed;
   const Recorded timed_files(run);
-  CHECK_THAT(refusal(timed_files.json()), Contains("computed nothing itself"));
+  CHECK_THAT(timing_refusal(timed_files.json()), Contains("computed nothing itself"));
 }
 
 using Lines = std::vector<std::string>;

@@ -1,0 +1,89 @@
+#include "hints.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "rueda/core/text.hpp"
+#include "rueda/train/options.hpp"
+
+namespace rueda {
+namespace {
+
+struct Synonyms {
+  const char* option;
+  std::vector<std::string_view> others;  ///< what Keras, PyTorch's examples, Lightning, timm,
+                                         ///< Hugging Face and Horovod's examples call it
+};
+
+const std::array<Synonyms, 16> kSynonyms{{
+    {"batch-per-rank",
+     {"batch", "batchsize", "batch-size", "train-batch-size", "per-device-train-batch-size",
+      "per-gpu-batch-size", "micro-batch-size"}},
+    {"global-batch", {"global-batch-size", "total-batch-size", "effective-batch-size"}},
+    {"lr", {"learning-rate", "base-lr", "init-lr", "initial-lr"}},
+    {"epochs", {"num-epochs", "n-epochs", "nb-epochs", "max-epochs", "num-train-epochs"}},
+    {"weight-decay", {"wd", "l2"}},
+    {"warmup-epochs", {"warmup", "lr-warmup-epochs"}},
+    {"lr-schedule", {"scheduler", "lr-scheduler", "lr-scheduler-type", "sched"}},
+    {"model", {"arch", "architecture", "network", "net"}},
+    {"data", {"dataset", "dataset-dir", "data-dir", "data-path", "dataset-path"}},
+    {"run-dir", {"output-dir", "out-dir", "save-dir", "checkpoint-dir", "default-root-dir"}},
+    {"resume", {"resume-from", "resume-from-checkpoint", "ckpt-path"}},
+    {"init-weights", {"pretrained", "weights", "checkpoint", "initial-checkpoint"}},
+    {"accumulate", {"gradient-accumulation-steps", "accumulate-grad-batches", "grad-accum-steps"}},
+    {"precision", {"amp", "fp16", "bf16", "mixed-precision", "dtype", "use-fp16"}},
+    {"input-workers", {"workers", "num-workers", "dataloader-num-workers"}},
+    {"backend", {"device", "accelerator"}},
+}};
+
+/// Words that ask for ranks, as PyTorch's, Horovod's and MPI's launchers know them.
+constexpr std::array<std::string_view, 17> kRankWords = {
+    "n",     "np",       "gpus",        "num-gpus",   "ngpus",         "n-gpus",
+    "nproc", "num-proc", "nprocs",      "world-size", "num-processes", "nproc-per-node",
+    "ranks", "devices",  "num-devices", "nnodes",     "nodes"};
+
+/// "--Batch_Size" is "batch-size".
+std::string plain_name(std::string word) {
+  word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
+  std::ranges::replace(word, '_', '-');
+  return lowered(word);
+}
+
+std::string launch_line(const CLI::App& command, const std::string& value) {
+  std::string_view rest = value;
+  const auto ranks = take_number(rest);
+  return fmt::format(": the launcher starts the ranks, one for each GPU: mpirun -n {} {} ...",
+                     ranks && rest.empty() ? value : "N", full_name(command));
+}
+
+}  // namespace
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
+}
+
+std::string hint_for(const CLI::App& command, const std::string& word, const std::string& value) {
+  const std::string dashes = word.starts_with("-") ? "--" : "";
+  const std::string name = plain_name(word);
+  std::vector<std::string> names;
+  if (name.empty()) return "";
+  for (const CLI::Option* option : command.get_options())
+    if (!dashes.empty() || option->get_configurable())  // a recipe may set these
+      for (const std::string& one : option->get_lnames()) names.push_back(dashes + one);
+  const auto has = [&](const std::string& one) {
+    return std::ranges::count(names, dashes + one) > 0;
+  };
+  if (has(name)) return ": did you mean " + dashes + name + "?";
+  for (const Synonyms& synonyms : kSynonyms)
+    if (has(synonyms.option) && std::ranges::count(synonyms.others, name) > 0)
+      return ": did you mean " + dashes + synonyms.option + "?";
+  if (std::ranges::count(kRankWords, name) > 0) return launch_line(command, value);
+  return did_you_mean(dashes + name, names);
+}
+
+}  // namespace rueda
