@@ -145,8 +145,8 @@ bool take_rank(std::string_view& line, LinePrefix& found) {
     skip(line, " ");
   const auto rank = take_number(line);
   if (!rank || (bracket && !take(line, "]"))) return false;
-  if (!take(line, ":") && !(bracket && line.starts_with(' '))) return false;
-  take(line, " ");
+  const bool ended = take(line, ": ") || (bracket && (take(line, ":") || take(line, " ")));
+  if (!ended) return false;
   found.rank = rank;
   return true;
 }
