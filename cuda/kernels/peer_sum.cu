@@ -99,16 +99,18 @@ struct PeerSum {
 };
 
 template <int known>
-void queue_tree_sum(const Arrays& arrays, std::size_t count, std::size_t before, cudaStream_t stream) {
+void queue_tree_sum(const Arrays& arrays, std::size_t count, std::size_t before,
+                    cudaStream_t stream) {
   with_width<float>(before != kNoPacks, [&](auto width) {
     for_each_pack<width>(count, before, PeerSum<known>{arrays}, stream);
   });
 }
 
 /// By the number of arrays; the first is for more than kGroup.
-constexpr decltype(&queue_tree_sum<0>) kQueues[] = {&queue_tree_sum<0>, &queue_tree_sum<1>, &queue_tree_sum<2>,
-                                               &queue_tree_sum<3>, &queue_tree_sum<4>, &queue_tree_sum<5>,
-                                               &queue_tree_sum<6>, &queue_tree_sum<7>, &queue_tree_sum<8>};
+constexpr decltype(&queue_tree_sum<0>) kQueues[] = {
+    &queue_tree_sum<0>, &queue_tree_sum<1>, &queue_tree_sum<2>,
+    &queue_tree_sum<3>, &queue_tree_sum<4>, &queue_tree_sum<5>,
+    &queue_tree_sum<6>, &queue_tree_sum<7>, &queue_tree_sum<8>};
 static_assert(std::size(kQueues) == kGroup + 1);
 
 }  // namespace
