@@ -68,7 +68,7 @@ def legend(axes, spans, pyplot):
         for name in shown
     ]
     handles.append(pyplot.Rectangle((0, 0), 1, 1, facecolor=BUCKET[0], edgecolor="#606060"))
-    labels = [name.replace("all_reduce", "waiting for the all-reduce") for name in shown]
+    labels = [name.replace("all_reduce", "exposed all-reduce") for name in shown]
     axes.legend(
         handles, [*labels, "bucket: complete to summed"], loc="upper center", ncols=4,
         bbox_to_anchor=(0.5, -0.12), frameon=False, fontsize=8,

@@ -91,7 +91,7 @@ def charts(report):
     for i, (key, by_ranks) in enumerate(sweeps(report["series"])):
         refused = refused_in(report, key[1]) if is_own({"source": key[0]}) else {}
         batches = sorted({batch for one in by_ranks.values() for batch in one})
-        shown = [{"source": key[0], "points": list(one.values())} for one in by_ranks.values()]
+        shown = [{"source": key[0], "processor": key[3], "points": list(one.values())} for one in by_ranks.values()]
         remarks = remarks_on(shown, THROUGHPUT.key)
         remarks += [
             f"Refused, because it does not fit: {SHOW['count'](batch)} images a rank." for batch in refused
@@ -109,6 +109,7 @@ def _chart(i, key, by_ranks, refused, batches, remarks):
 
 
 def _title(key):
-    source, model, variant = key[:3]
+    source, model, variant, processor = key[:4]
     words = [model, variant, source if source.lower() != "rueda" else ""]
+    words += ["nothing computed"] if processor == "timed" else []
     return plain(", ".join(word for word in words if word))

@@ -15,7 +15,7 @@ _KINDS = {
         "inferred at equal rank batch", {"facecolor": "#e4e4e4", "hatch": "..", "edgecolor": "#404040"},
     ),
     "measured": ("measured", {"facecolor": "#0072b2", "edgecolor": "#202020"}),
-    "exposed": ("exposed: waited for", {"facecolor": "#f0b030", "edgecolor": "#202020"}),
+    "exposed": ("exposed", {"facecolor": "#f0b030", "edgecolor": "#202020"}),
 }  # fmt: skip
 _PARTS = {
     "wait": ("measured: waiting for later ranks", {"facecolor": "#b9d9ee", "edgecolor": "#202020"}),
@@ -105,12 +105,12 @@ def chart(series, section):
     if not points:
         return None
     worlds = [world_of(point) for point in points]
-    remarks = ["Exposed is what steps waited for; what is measured but not exposed was hidden by computation."]
+    remarks = ["Exposed is the phase all-reduce; what is measured but not exposed was hidden by computation."]
     return Chart(
         f"{series['file']}-communication", f"{name_of(series)}: communication", section,
         lambda axes: draw(axes, series), ["s of an epoch", *[f"P = {world_text(one, worlds)}" for one in worlds]],
         _rows(points),
-        remarks + [one.replace("Hollow:", "*") for one in remarks_on([{"points": points}])],
+        remarks + [one.replace("Hollow:", "*") for one in remarks_on([{**series, "points": points}])],
         series=[series], topics=("communication", "all-reduce", "exposed"),
     )  # fmt: skip
 

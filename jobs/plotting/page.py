@@ -103,8 +103,8 @@ def _headline(series):
     parts = {key: number(value) or 0 for key, value in (losses.get("phases") or {}).items()}
     parts["uneven ranks and time between steps"] = number(losses.get("rest")) or 0
     most = max(parts, key=parts.get)
-    if parts[most] > 0 and estimate(found[0], "efficiency").value < _NOTHING_LOST:
-        words += "; most lost in " + most.replace("all_reduce", "waiting for the all-reduce")
+    if parts[most] > 0 and losses.get("determined") is not False and estimate(found[0], "efficiency").value < _NOTHING_LOST:
+        words += "; most lost in " + most.replace("all_reduce", "exposed all-reduce")
     return f"<li><b>{clean(name_of(series))}</b>, {clean(words)}</li>\n"
 
 
@@ -120,9 +120,7 @@ def _summary(report, drawn):
     rows = []
     for series in report["series"]:
         for point in ordered(series):
-            # A point alone is its own base: its speedup would be its ranks.
-            known = list(_SUMMARY)[: None if len(series["points"]) > 1 else 2]
-            value = [(estimate(point, key) or (None,))[0] if key in known else None for key in _SUMMARY]
+            value = [(estimate(point, key) or (None,))[0] for key in _SUMMARY]
             name = name_of(series) if point is ordered(series)[0] else " "
             rows.append([name, point["ranks"], *value, _marks(series, point)])
     headings = ["series", "P", "epoch, s", "images/s", "speedup", "eff., %", "marks"]

@@ -68,7 +68,7 @@ def draw(axes, series):
 
 
 def _word(phase):
-    return "waiting for the all-reduce" if phase == "all_reduce" else phase
+    return "exposed all-reduce" if phase == "all_reduce" else phase
 
 
 def chart(series, section):

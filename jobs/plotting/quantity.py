@@ -23,6 +23,9 @@ ENERGY = Quantity("energy", "energy of an epoch", "watt_hours", None, "energy", 
 ALL = (EPOCH_TIME, ENERGY, THROUGHPUT, SPEEDUP, EFFICIENCY)
 
 
+NOTHING_COMPUTED = "Nothing was computed (--backend timed): ranks waited as long as it would take."
+
+
 def ranks_of(point):
     return int(point["ranks"])
 
@@ -120,7 +123,8 @@ def remarks_on(all_series, *keys):
     """What has to be known about the points of these series; of error bars, if the estimates `keys` are
     drawn with them."""
     points = [point for series in all_series for point in series["points"]]
-    remarks = _spread_remarks(all_series, keys)
+    remarks = [NOTHING_COMPUTED] if any(series.get("processor") == "timed" for series in all_series) else []
+    remarks += _spread_remarks(all_series, keys)
     if any(is_hollow(point) for point in points):
         remarks.append("Hollow: more threads than cores; such points are left out of fits.")
     warm = sorted({ranks_of(point) for point in points if point.get("includes_warm_up") is True})

@@ -60,8 +60,10 @@ def is_own(series):
 
 
 def name_of(series):
-    """As people read it, with its source where that is not rueda."""
+    """As people read it, with its source where that is not rueda, and said to be of no computation where it is."""
     label = text(series.get("label")) or text(series.get("id"))
+    if series.get("processor") == "timed" and "nothing computed" not in label:
+        label += " (nothing computed)"
     source = text(series.get("source"))
     return label if is_own(series) or source in label else f"{label} ({source})"
 

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include "advice.hpp"
 #include "rueda/display/model_summary.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
@@ -89,13 +90,15 @@ std::string efficiency_table(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
   if (run.ranks.size() < 2 || !std::isfinite(e.parallel())) return "";
+  constexpr double kLow = 0.98;  // a cause is worth a word
   TextTable table({Align::left, Align::right, Align::left}, 2);
+  table.add({"parallel efficiency", fmt::format("{:.1f} %", 100 * e.parallel()),
+             "useful time; the product of the others"});
   for (const auto& [name, share, meaning] :
-       {std::tuple("parallel efficiency", e.parallel(), "useful time; the product of the others"),
-        {"load balance", e.load_balance(), "low: some ranks always have more to do"},
+       {std::tuple("load balance", e.load_balance(), "low: some ranks always have more to do"),
         {"serialisation", e.serialisation(), "low: ranks take turns in being late"},
         {"transfer", e.transfer(), "low: steps wait for messages"}})
-    table.add({name, fmt::format("{:.1f} %", 100 * share), meaning});
+    table.add({name, fmt::format("{:.1f} %", 100 * share), share < kLow ? meaning : ""});
   return fmt::format("Efficiency ({})\n", epochs_text(steady)) + table.text();
 }
 
@@ -158,33 +161,6 @@ std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
   if (const auto rate = bandwidth(bytes, b.slowest_busy, run.ranks.size()))
     text += fmt::format("; algbw {:.3g} GB/s, busbw {:.3g} GB/s", rate->algbw, rate->busbw);
   return text;
-}
-
-/// One sentence where much of the all-reduce is exposed in spite of overlap,
-/// with buckets of a fixed size.
-std::string bucket_advice(const RunRecord& run, const StepBreakdown& b) {
-  constexpr double kExposedTooMuch = 0.2;  // of the all-reduce
-  if (!run.bucket_size_matters() || run.measures_bucket_size() || run.config.wire_error_feedback)
-    return "";
-  const double share = b.phases[kAllReduce].mean / b.busy.mean;
-  if (!(share > kExposedTooMuch)) return "";
-  return fmt::format(
-      "{:.0f} % of the all-reduce is exposed: --bucket-mb auto measures which buckets hide most of "
-      "it, and may change the last bits",
-      100 * share);
-}
-
-/// That, or one sentence where the steps wait long for the all-reduce and
-/// `--all-reduce auto` takes another one here.
-std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
-  constexpr double kExposedTooLong = 0.1;
-  if (b.steps == 0 || run.ranks.size() < 2) return "";
-  const double share = b.phases[kAllReduce].mean / b.step.mean;
-  if (share <= kExposedTooLong || run.auto_all_reduce.empty()) return bucket_advice(run, b);
-  return fmt::format(
-      "The exposed all-reduce takes {:.0f} % of a step: --all-reduce auto takes {} here, which may "
-      "be faster and changes the last bits",
-      100 * share, run.auto_all_reduce);
 }
 
 std::string steady(const RunRecord& run) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 #include <ranges>
 #include <set>
 
@@ -46,6 +47,16 @@ void require_one_kind(const Runs& runs) {
                                  words(kinds) + "; give those of one");
 }
 
+void require_one_machine(const Runs& runs) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const RunResult& run : runs)
+    for (const auto& [name, value] : machine_of(run)) values[name].insert(value);
+  for (const auto& [name, seen] : values) {
+    require(seen.size() <= 1, "the runs to fit the compute time to differ in " + printable(name) +
+                                  ": " + words(seen) + "; give those of one");
+  }
+}
+
 /// Sets the network that the model is for: the one that is asked for, else the
 /// only one that ran. Returns the runs that the compute time is fitted to: of
 /// one network, on one kind of device.
@@ -53,6 +64,7 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   const std::string ran = network_that_ran(runs, target.model);
   std::erase_if(runs, [&](const RunResult& run) { return run.model != ran; });
   require_one_kind(runs);
+  require_one_machine(runs);
   fit.network = target.model.empty() ? ran : target.model;
   if (fit.network.empty())
     throw InputError(

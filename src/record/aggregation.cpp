@@ -43,6 +43,29 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+LateRank late_rank(const std::vector<RankSums>& ranks) {
+  LateRank late;
+  std::vector<std::size_t> of;  // those that took steps
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    if (ranks[rank].steps > 0) of.push_back(rank);
+  if (of.size() < 2) return late;
+  const auto per_step = [&](auto seconds) {
+    return values_of(of, [&](std::size_t r) { return seconds(ranks[r]) / double(ranks[r].steps); });
+  };
+  const auto useful = per_step([](const RankSums& s) { return s.seconds - s.phases[kAllReduce]; });
+  const auto slot = std::size_t(std::ranges::max_element(useful) - useful.begin());
+  late.rank = of[slot];
+  late.useful = useful[slot] - median_of_others(useful, slot);
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    const auto seconds = per_step([p](const RankSums& s) { return s.phases[p]; });
+    const double excess = seconds[slot] - median_of_others(seconds, slot);
+    if (p == kAllReduce || excess <= late.seconds) continue;
+    late.phase = p;
+    late.seconds = excess;
+  }
+  return late;
+}
+
 }  // namespace
 
 std::optional<Disturbance> disturbance_in(const EpochRecord& epoch) {
@@ -90,6 +113,11 @@ double quantile(std::vector<double> values, double q) {
 
 double median_of(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
+double median_of_others(std::vector<double> values, std::size_t index) {
+  values.erase(values.begin() + std::ptrdiff_t(index));
+  return median_of(std::move(values));
+}
+
 Spread spread_of(std::span<const double> values) {
   if (values.empty()) return {0, NAN, NAN, NAN, NAN, NAN, NAN};
   std::vector<double> sorted(values.begin(), values.end());
@@ -118,6 +146,7 @@ StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind)
   KindSums sums = sums_of(epochs, global_batch, kind);
   StepBreakdown b;
   b.steps = sums.ranks.empty() ? 0 : sums.ranks.front().steps;
+  b.latest = late_rank(sums.ranks);
   std::erase_if(sums.ranks, [](const RankSums& s) { return s.steps == 0; });
   const auto per_step = [&sums](auto value) {
     return spread_of(values_of(sums.ranks, [&value](const RankSums& s) {
@@ -141,7 +170,8 @@ SteadyState steady_state(const RunRecord& run) {
   steady.includes_warm_up = steady.epochs.empty() && !run.epochs.empty();
   if (steady.includes_warm_up) steady.epochs = std::span(run.epochs).last(1);
   steady.epoch_seconds = median_of(values_of(steady.epochs, &EpochRecord::seconds));
-  steady.images_per_second = median_of(values_of(steady.epochs, &EpochRecord::images_per_second));
+  const double images = steady.epochs.empty() ? NAN : double(steady.epochs.back().train.samples);
+  steady.images_per_second = images / steady.epoch_seconds;
   steady.efficiency = median_epoch(values_of(steady.epochs, efficiency_seconds));
   return steady;
 }

@@ -46,13 +46,16 @@ const std::tuple kStatusFields{
 
 }  // namespace
 
-void SlowRank::add(const std::vector<double>& useful) {
+void SlowRank::add(const std::vector<double>& useful, const std::vector<std::size_t>& images) {
   if (useful.size() < 2) return;
-  const auto slowest = std::ranges::max_element(useful);
-  const auto slot = std::size_t(slowest - useful.begin());
-  std::vector<double> others = useful;
-  others.erase(others.begin() + std::ptrdiff_t(slot));
-  const double excess = *slowest / median_of(std::move(others)) - 1;
+  const auto slot = std::size_t(std::ranges::max_element(useful) - useful.begin());
+  std::vector<double> of_image = useful;
+  for (std::size_t i = 0; i < useful.size(); ++i)
+    of_image[i] /= double(std::max<std::size_t>(1, images.at(i)));
+  const auto excess_in = [slot](const std::vector<double>& seconds) {
+    return seconds[slot] / median_of_others(seconds, slot) - 1;
+  };
+  const double excess = std::min(excess_in(useful), excess_in(of_image));
   if (!(excess > kSlow) || current_.slot != slot) current_ = {.slot = slot};
   if (!(excess > kSlow)) return;
   current_.excess += (excess - current_.excess) / double(++current_.steps);

@@ -44,6 +44,8 @@ class LiveStatus {
       status_.hosts.push_back(run.ranks[rank].host);
     status_.useful.resize(slots.count);
     useful_.resize(slots.count);
+    for (std::size_t slot = 0; slot < slots.count; ++slot)
+      images_.push_back(run.rank_batches.at(slot * slots.stride));
     thread_ = std::jthread(std::bind_front(&LiveStatus::write_until, this));
   }
 
@@ -101,7 +103,7 @@ class LiveStatus {
       for (const RankTimes& r : ranks) phases_[p] += double(r.phases[p]) / double(ranks.size());
     window_seconds_ += ranks.front().step();
     ++window_steps_;
-    slow_.add(useful);
+    slow_.add(useful, images_);
   }
   /// What it shows of the last steps is a mean over them.
   void close_window() {
@@ -150,6 +152,7 @@ class LiveStatus {
   const RunRecord& run_;
   const ReduceJournal& journal_;
   SlowRank slow_;
+  std::vector<std::size_t> images_;  ///< of a full step, of each slot
   std::mutex mutex_;
   RunStatus status_;
   std::string trouble_;

@@ -1,27 +1,12 @@
 #include "rueda/study/figures.hpp"
 
+#include <functional>
+#include <numeric>
+
 #include "rueda/record/aggregation.hpp"
 
 namespace rueda {
 namespace {
-
-/// The repeat whose epochs are nearest to the point's: parts of one run add up,
-/// medians of parts over several do not.
-const RunResult& median_run(const Point& point) {
-  const auto distance = [&](const RunResult* run) {
-    return std::abs(observe(*run).epoch.value - point.epoch.value);
-  };
-  return **std::ranges::min_element(point.runs, {}, distance);
-}
-
-/// Of that repeat, the steady epoch nearest to the point's: its parts add up to
-/// about the point's time, whatever noise other epochs had.
-const EpochResult& nearest_epoch(const PointFigures& figures) {
-  const auto distance = [&](const EpochResult& epoch) {
-    return std::abs(epoch.seconds - figures.point->epoch.value);
-  };
-  return *std::ranges::min_element(steady_epochs(*figures.run), {}, distance);
-}
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
 double one_rank_epoch(const std::vector<Series>& all, const Point& point) {
@@ -35,9 +20,12 @@ double one_rank_epoch(const std::vector<Series>& all, const Point& point) {
   return kUnknown;
 }
 
-/// What the repeat measured.
+/// What was measured in the steady epoch of median time.
 void add_measured(CommunicationFigures& c, const RunResult& run, double steps, double ranks) {
-  static_cast<CommunicationTimes&>(c) = run.steady_communication;
+  static_cast<CommunicationTimes&>(c) = middle_epoch(run).communication;
+  c.bytes = run.steady_communication.bytes;
+  c.algbw = run.steady_communication.algbw;
+  c.busbw = run.steady_communication.busbw;
   for (double* seconds : {&c.busy, &c.exposed, &c.wait, &c.transfer, &c.add}) *seconds *= steps;
   const double sent = 2 * (ranks - 1) / ranks * c.bytes * steps;
   if (c.transfer > 0 && run.sums_go_over_links()) c.link_busbw = sent / c.transfer / 1e9;
@@ -55,18 +43,34 @@ CommunicationFigures communication(const std::vector<Series>& all, const PointFi
   return c;
 }
 
-EfficiencySeconds point_efficiency(const Point& point) {
-  return median_epoch(values_of(point.runs, [](const RunResult* run) {
-    return median_epoch(values_of(steady_epochs(*run), &EpochResult::efficiency));
-  }));
+EfficiencySeconds efficiency_of(const RunResult& run) {
+  return median_epoch(values_of(steady_epochs(run), &EpochResult::efficiency));
 }
 
-EfficiencyFactors efficiency_factors(const Point& base, const Point& point) {
-  const EfficiencySeconds e = point_efficiency(point);
-  const double before = double(base.ranks) * point_efficiency(base).useful_mean;
-  const double scaling = before / (double(point.ranks) * e.useful_mean);
+EfficiencyFactors efficiency_factors(const RunResult& base, const RunResult& run) {
+  const EfficiencySeconds e = efficiency_of(run);
+  const double before = double(base.world_size()) * efficiency_of(base).useful_mean;
+  const double scaling = before / (double(run.world_size()) * e.useful_mean);
   return {e.parallel(), e.load_balance(), e.serialisation(),
           e.transfer(), scaling,          e.parallel() * scaling};
+}
+
+/// Of the four in the middle.
+std::size_t least_factor(const EfficiencyFactors& factors) {
+  return std::size_t(std::min_element(factors.begin() + 1, factors.end() - 1) - factors.begin());
+}
+
+void add_factors(PointFigures& figures, const Point& base) {
+  const Point& point = *figures.point;
+  figures.factors.fill(kUnknown);
+  if (point.runs.empty() || base.runs.empty()) return;
+  figures.factors = efficiency_factors(*base.runs.front(), *point.runs.front());
+  figures.costliest = least_factor(figures.factors);
+  for (const RunResult* of_base : base.runs) {
+    for (const RunResult* run : point.runs)
+      if (least_factor(efficiency_factors(*of_base, *run)) != figures.costliest)
+        figures.costliest.reset();
+  }
 }
 
 /// Of the last steady epoch.
@@ -77,6 +81,25 @@ StragglerFigures stragglers(const RunResult& run) {
   figures.slowest = std::size_t(std::ranges::find(medians, figures.compute.max) - medians.begin());
   if (figures.slowest < run.ranks.size()) figures.slowest_host = run.ranks[figures.slowest].host;
   return figures;
+}
+
+/// What of the epoch is in no phase.
+double rest_of(const RunResult& run) {
+  const EpochResult epoch = middle_epoch(run);
+  return std::accumulate(epoch.phases.begin(), epoch.phases.end(), epoch.seconds, std::minus());
+}
+
+void add_spreads(Losses& losses, const Point& base, const Point& point) {
+  const double share = double(base.ranks) / double(point.ranks);
+  const auto differ = [&](const auto& of) {
+    return repeats_differ_by(point, of) + repeats_differ_by(base, of) * share;
+  };
+  losses.lost_spread = differ([](const RunResult& run) { return middle_epoch(run).seconds; });
+  losses.rest_spread = differ(rest_of);
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    losses.phase_spreads[p] =
+        differ([p](const RunResult& run) { return middle_epoch(run).phases[p]; });
+  }
 }
 
 std::optional<Losses> losses(const PointFigures& base, const PointFigures& figures) {
@@ -92,6 +115,7 @@ std::optional<Losses> losses(const PointFigures& base, const PointFigures& figur
     result.rest -= result.phases[p];
   }
   if (c.busy > 0) result.waiting = result.phases[kAllReduce] * c.wait / c.busy;
+  add_spreads(result, *base.point, point);
   return result;
 }
 
@@ -106,12 +130,12 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   figures.step_view = step_speedup(series, point);
   figures.karp_flatt = karp_flatt(figures.epoch_view.speedup.value / base, ranks);
   figures.gustafson = gustafson_fraction(figures.step_view.speedup.value / base, ranks);
-  figures.factors = efficiency_factors(series.points.front(), point);
+  add_factors(figures, series.points.front());
   figures.device_seconds = double(point.ranks) * point.epoch.value;
-  if (!point.runs.empty()) figures.run = &median_run(point);
+  if (!point.runs.empty()) figures.run = point.runs.front();
   figures.communication = communication(all, figures);
   if (figures.run == nullptr) return figures;
-  const EpochResult& epoch = nearest_epoch(figures);
+  const EpochResult epoch = middle_epoch(*figures.run);
   figures.step_phases = figures.run->steady_full_step.phases;
   figures.epoch_phases = epoch.phases;
   figures.stragglers = stragglers(*figures.run);
@@ -138,6 +162,19 @@ std::optional<Estimate> amdahl_fraction(const Series& series) {
   };
   const Estimate fit = {fitted(&Estimate::value), fitted(&Estimate::low), fitted(&Estimate::high)};
   return base.oversubscribed || std::isnan(fit.value) ? std::nullopt : std::optional(fit);
+}
+
+Estimate amdahl_limit(const Series& series, const Estimate& fraction) {
+  return per(double(series.points.front().ranks), fraction);
+}
+
+double most_speedup(const Series& series) {
+  double most = 0;
+  for (const Point& point : series.points) {
+    const Estimate speedup = epoch_speedup(series, point).speedup;
+    if (!point.oversubscribed && known(speedup)) most = std::max(most, speedup.value);
+  }
+  return most;
 }
 
 double karp_flatt(double speedup, double ranks) noexcept {

@@ -1,3 +1,4 @@
+#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -8,15 +9,26 @@
 namespace rueda {
 namespace {
 
-/// Larger is better; the least where the point is none to choose.
-double score(const PointFigures& f, Purpose purpose, double efficiency) {
-  constexpr double kTies = 1e-9;
-  const auto& [speedup, each] = f.epoch_view;
-  const double enough = each.value >= efficiency - kTies ? double(f.ranks()) : -INFINITY;
-  const std::array scores = {-f.point->epoch.value, -f.device_seconds, speedup.value * each.value,
-                             enough};
+/// How good a point is for a purpose by an epoch of these seconds with this efficiency: larger is
+/// better; the least where it is none to choose. Speedup x efficiency is larger where P T^2 is
+/// smaller, whatever the base.
+double score(const PointFigures& f, Purpose purpose, double seconds, bool enough) {
+  const auto ranks = double(f.ranks());
+  const std::array scores = {-seconds, -ranks * seconds, -ranks * seconds * seconds,
+                             enough ? ranks : -INFINITY};
   const double value = scores.at(std::size_t(purpose));
   return f.point->oversubscribed || std::isnan(value) ? -INFINITY : value;
+}
+
+/// With what the repeats leave of it.
+Estimate score(const PointFigures& f, Purpose purpose, double efficiency) {
+  constexpr double kTies = 1e-9;
+  const Estimate& each = f.epoch_view.efficiency;
+  const Estimate& epoch = f.point->epoch;
+  const double least = efficiency - kTies;
+  return {score(f, purpose, epoch.value, each.value >= least),
+          score(f, purpose, epoch.high, each.low >= least),
+          score(f, purpose, epoch.low, each.high >= least)};
 }
 
 bool threads_differ(const Series& series) {
@@ -86,9 +98,24 @@ void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
 }  // namespace
 
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency) {
-  const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency); };
+  const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency).value; };
   const auto best = std::ranges::max_element(series.points, {}, of);
   return of(*best) > -INFINITY ? &*best : nullptr;
+}
+
+std::vector<const PointFigures*> sweet_spots(const SeriesFigures& series, Purpose purpose,
+                                             double efficiency) {
+  const PointFigures* best = sweet_spot(series, purpose, efficiency);
+  if (best == nullptr) return {};
+  const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency); };
+  const auto least_of = [&](const PointFigures& f) { return of(f).low; };
+  const double certain = std::ranges::max(series.points | std::views::transform(least_of));
+  std::vector<const PointFigures*> spots;
+  for (const PointFigures& f : series.points) {
+    const double most = of(f).high;
+    if (&f == best || (most >= certain && most > of(*best).low)) spots.push_back(&f);
+  }
+  return spots;
 }
 
 std::vector<Finding> findings(const Study& study, const StudyFigures& all,

@@ -59,6 +59,8 @@ Json losses_json(const std::optional<Losses>& loss) {
   return {{"lost", loss->lost},
           {"phases", phases_json(loss->phases)},
           {"waiting", loss->waiting},
+          {"spread", loss->lost_spread},
+          {"determined", loss->determined()},
           {"rest", loss->rest}};
 }
 

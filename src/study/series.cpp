@@ -1,3 +1,4 @@
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -35,23 +36,81 @@ std::string unquoted(const std::string& json) {
   return quoted ? json.substr(1, json.size() - 2) : json;
 }
 
-std::string option_of(const Observation& seen, const std::string& name) {
-  const auto& options = seen.runs.front()->options;
-  const auto found = options.find(name);
-  return found == options.end() ? "null" : unquoted(found->second);
+std::string option_of(const RunResult& run, const std::string& name) {
+  const auto found = run.options.find(name);
+  return found == run.options.end() ? "null" : unquoted(found->second);
 }
 
-void merge(Estimate& all, const Members& repeats, Estimate Observation::*what) {
-  std::vector<double> values;
+/// "Open MPI v4.1.4, package: ..." without what follows the comma, if that tells the values apart.
+std::string shortened(const std::string& value, const std::set<std::string>& values) {
+  const auto first = [](const std::string& text) { return text.substr(0, text.find(',')); };
+  std::set<std::string> firsts;
+  for (const std::string& one : values) firsts.insert(first(one));
+  return firsts.size() == values.size() ? first(value) : value;
+}
+
+/// Names a value in the variant of observations that do not all have the same.
+void tell_apart(const std::vector<Observation*>& all, const std::string& name,
+                const std::function<std::string(const RunResult&)>& value_of) {
+  std::set<std::string> values;
+  for (const Observation* seen : all) values.insert(value_of(*seen->runs.front()));
+  if (values.size() < 2) return;
+  for (Observation* seen : all) {
+    seen->variant += (seen->variant.empty() ? "" : ", ") + name + " " +
+                     shortened(value_of(*seen->runs.front()), values);
+  }
+}
+
+/// Whether some configuration ran with several values: a strong study on the timed backend gives
+/// each batch a time of its own, which is one value for each configuration.
+bool repeats_differ_in(const std::vector<Observation*>& all, const std::string& name) {
+  using Configuration = std::tuple<std::string, std::size_t, std::size_t, std::size_t>;
+  std::map<Configuration, std::set<std::string>> values;
+  for (const Observation* o : all)
+    values[{o->model, o->ranks, o->hosts, o->global_batch}].insert(
+        option_of(*o->runs.front(), name));
+  return std::ranges::any_of(values, [](const auto& each) { return each.second.size() > 1; });
+}
+
+void tell_options_apart(const std::vector<Observation*>& all) {
+  for (const TrainOption& option : train_options()) {
+    const std::string name = option.name;
+    const bool by_itself = option.timing == Timing::variant;
+    if (!by_itself && !(name == "compute-ms" && repeats_differ_in(all, name))) continue;
+    tell_apart(all, name, [&](const RunResult& run) { return option_of(run, name); });
+  }
+}
+
+void tell_machines_apart(const std::vector<Observation*>& all) {
+  std::set<std::string> names;
+  for (const Observation* seen : all)
+    for (const auto& [name, value] : machine_of(*seen->runs.front())) names.insert(name);
+  for (const std::string& name : names) {
+    tell_apart(all, name, [&](const RunResult& run) {
+      const auto machine = machine_of(run);
+      const auto found = machine.find(name);
+      return found == machine.end() ? "unknown" : found->second;
+    });
+  }
+}
+
+/// By the time of their epochs; those that do not know it come last.
+Members by_epoch(Members repeats) {
+  std::ranges::stable_sort(repeats, {}, [](const Observation* repeat) {
+    return known(repeat->epoch) ? repeat->epoch.value : INFINITY;
+  });
+  return repeats;
+}
+
+/// Takes the range of a time over all repeats.
+void widen(Estimate& time, const Members& repeats, Estimate Observation::*what) {
   for (const Observation* repeat : repeats) {
     const Estimate& one = repeat->*what;
     if (!known(one)) continue;
-    if (values.empty()) all = one;
-    values.push_back(one.value);
-    all.low = std::min(all.low, one.low);
-    all.high = std::max(all.high, one.high);
+    if (!known(time)) time = one;
+    time.low = std::min(time.low, one.low);
+    time.high = std::max(time.high, one.high);
   }
-  all.value = median_of(values);
 }
 
 Series series_of(const Members& members, Scaling scaling, std::size_t batch) {
@@ -126,7 +185,8 @@ void name_all(std::vector<Series>& all) {
     name_sums(s);
     s.label = s.model + ", " + batch_text(s);
     if (!s.variant.empty()) s.label += ", " + s.variant;
-    if (processors.size() > 1) s.label += std::string(", ") + to_string(s.processor);
+    if (processors.size() > 1 || s.processor == Processor::timed)
+      s.label += std::string(", ") + to_string(s.processor);
     if (s.source != "rueda") s.label += " (" + s.source + ")";
     if (s.scaling == Scaling::single) s.label += ", P = " + std::to_string(s.points[0].ranks);
     if (pixels[s.model].size() > 1) s.label += fmt::format(", {} pixels", s.image_size);
@@ -169,35 +229,54 @@ Observation observe(const RunResult& run) {
   return seen;
 }
 
+std::map<std::string, std::string> machine_of(const RunResult& run) {
+  const Processor processor = processor_of(run);
+  std::map<std::string, std::string> machine;
+  std::set<std::string> devices;
+  for (const RankResult& rank : run.ranks) devices.insert(rank.device);
+  devices.erase("");
+  const bool computes = processor != Processor::timed;
+  if (!devices.empty() && computes)
+    machine[processor == Processor::gpu ? "GPU" : "processor"] =
+        fmt::format("{}", fmt::join(devices, " and "));
+  for (const auto& [name, version] : run.versions) {
+    const bool of_host = name == "oneDNN";
+    const bool used = name == "MPI" || (computes && of_host == (processor == Processor::cpu));
+    if (name != "rueda" && used) machine[name] = version;
+  }
+  return machine;
+}
+
 Observations observe_all(const Runs& runs) {
   Observations all;
   for (const RunResult& run : runs)
     if (!run.epochs.empty()) all.push_back(observe(run));
-  for (const TrainOption& option : train_options()) {
-    if (option.timing != Timing::variant) continue;
-    const std::string name = option.name;
-    std::set<std::string> values;
-    for (const Observation& seen : all) values.insert(option_of(seen, name));
-    if (values.size() < 2) continue;
-    for (Observation& seen : all)
-      seen.variant += (seen.variant.empty() ? "" : ", ") + name + " " + option_of(seen, name);
+  std::vector<Observation*> every;
+  std::map<Processor, std::vector<Observation*>> by_processor;
+  for (Observation& seen : all) {
+    every.push_back(&seen);
+    by_processor[seen.processor].push_back(&seen);
   }
+  tell_options_apart(every);
+  for (const auto& [processor, of_kind] : by_processor) tell_machines_apart(of_kind);
   return all;
 }
 
 Observation merged(const Members& repeats) {
-  Observation all = *repeats.front();
+  const Members sorted = by_epoch(repeats);
+  const Observation& middle = *sorted.at((sorted.size() - 1) / 2);
+  Observation all = middle;
   all.repeats = repeats.size();
   for (const auto what : {&Observation::epoch, &Observation::first_epoch, &Observation::full_step,
                           &Observation::mean_step, &Observation::printed_epoch}) {
-    merge(all.*what, repeats, what);
+    widen(all.*what, repeats, what);
   }
-  all.runs.clear();
   for (const Observation* repeat : repeats) {
     all.oversubscribed |= repeat->oversubscribed;
     all.includes_warm_up |= repeat->includes_warm_up;
     all.disturbed |= repeat->disturbed;
-    all.runs.insert(all.runs.end(), repeat->runs.begin(), repeat->runs.end());
+    if (repeat != &middle)
+      all.runs.insert(all.runs.end(), repeat->runs.begin(), repeat->runs.end());
   }
   return all;
 }
@@ -216,11 +295,13 @@ std::vector<Series> make_series(const Observations& observations) {
 }
 
 Speedup epoch_speedup(const Series& series, const Point& point, Estimate Point::*time) {
+  if (series.scaling == Scaling::single) return {};
   const Point& base = series.points.front();
   return speedup_of(base.*time / point.*time, base, point, 1);
 }
 
 Speedup step_speedup(const Series& series, const Point& point) {
+  if (series.scaling == Scaling::single) return {};
   const Point& base = series.points.front();
   const double images = double(point.global_batch) / double(base.global_batch);
   return speedup_of(base.full_step / point.full_step, base, point, images);

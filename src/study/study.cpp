@@ -67,6 +67,7 @@ EpochResult epoch(const JsonView& j) {
                 .val_accuracy = j.number_if_any("val_accuracy"),
                 .energy = {energy.number_if_any("joules"), energy.number_if_any("host_joules")},
                 .phases = phases(j),
+                .communication = communication(j.part("communication")),
                 .efficiency = {efficiency.number_if_any("useful_mean"),
                                efficiency.number_if_any("useful_max"),
                                efficiency.number_if_any("ideal_network"), j.number("seconds")},
@@ -98,8 +99,9 @@ void read_work(RunResult& run, const JsonView& j) {
 void read_ranks(RunResult& run, const JsonView& j) {
   for (const JsonView& host : j.items("hosts")) run.hosts.push_back(host.text());
   for (const JsonView& r : j.items("ranks")) {
-    run.ranks.push_back({r.text("host"), r.text("backend"), r.number_if_any("threads"),
-                         r.number_if_any("cores"), r.number_if_any("memory_bytes")});
+    run.ranks.push_back({r.text("host"), r.text("backend"), r.text_if_any("device"),
+                         r.number_if_any("threads"), r.number_if_any("cores"),
+                         r.number_if_any("memory_bytes")});
   }
   if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size())
     j.at("ranks").refuse("does not have an entry for each rank of batch.per_rank");
@@ -190,6 +192,7 @@ RunResult read_run(const std::filesystem::path& file) {
   RunResult run;
   run.file = file;
   run.outcome = j.text("outcome");
+  for (const auto& [name, value] : j.fields("versions")) run.versions[name] = value.text();
   read_work(run, j);
   read_ranks(run, j);
   for (const JsonView& e : j.items("epochs")) run.epochs.push_back(epoch(e));
@@ -202,6 +205,24 @@ std::span<const EpochResult> steady_epochs(const RunResult& run) {
   const auto stretch = steady_stretch(all, &EpochResult::resumed,
                                       [](const EpochResult& epoch) { return epoch.ranks.size(); });
   return stretch.empty() && !all.empty() ? all.last(1) : stretch;
+}
+
+EpochResult middle_epoch(const RunResult& run) {
+  std::vector<const EpochResult*> epochs;
+  for (const EpochResult& epoch : steady_epochs(run)) epochs.push_back(&epoch);
+  std::ranges::sort(epochs, {}, &EpochResult::seconds);
+  EpochResult middle = *epochs.at(epochs.size() / 2);
+  const EpochResult& other = *epochs.at((epochs.size() - 1) / 2);
+  const auto take_mean = [](double& one, double two) { one = (one + two) / 2; };
+  take_mean(middle.seconds, other.seconds);
+  take_mean(middle.energy.gpus, other.energy.gpus);
+  take_mean(middle.energy.hosts, other.energy.hosts);
+  for (std::size_t p = 0; p < kPhases; ++p) take_mean(middle.phases[p], other.phases[p]);
+  for (const auto part :
+       {&CommunicationTimes::busy, &CommunicationTimes::exposed, &CommunicationTimes::wait,
+        &CommunicationTimes::transfer, &CommunicationTimes::add})
+    take_mean(middle.communication.*part, other.communication.*part);
+  return middle;
 }
 
 Study load_study(const std::vector<fs::path>& places) {

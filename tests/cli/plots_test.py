@@ -71,6 +71,22 @@ class Charts(unittest.TestCase):
         series["points"][1]["epoch_seconds"] = None  # unknown: left out
         self.assertEqual(heights(drawn(bars.draw, series, quantity.EPOCH_TIME)), [8, 4, 8, 4, 2])
 
+    def test_every_chart_of_what_computed_nothing_says_so(self):
+        for processor, said in (("timed", True), ("cpu", False)):
+            series = {**made.resnet20(), "processor": processor}
+            alone = {**series, "id": "s2", "points": series["points"][1:2]}
+            for one, batch in zip(series["points"], (64, 32, 16)):
+                one["rank_batch"] = batch
+            series["points"].append({**series["points"][0], "rank_batch": 128})
+            charts = output.charts_of(made.report([series, alone]))
+            self.assertGreater(len(charts), 10)
+            for chart in charts:
+                axes = chart.figure().axes[0]
+                legend = labels(axes) if axes.get_legend() else []
+                ticks = [one.get_text() for one in axes.get_yticklabels()]
+                words = " ".join([axes.get_title(), *legend, *ticks]).replace("\n", " ")
+                self.assertEqual("nothing computed" in words, said, chart.name)
+
     def test_lines_over_ranks(self):
         other = made.series("resnet50v2", [made.point(1, 40.0), made.point(4, 16.0)], source="Some book")
         axes = drawn(lines.draw, [made.resnet20(), other], quantity.THROUGHPUT)
@@ -84,7 +100,7 @@ class Charts(unittest.TestCase):
         axes = drawn(phases.draw, made.resnet20())
         last = [(round(bar.get_y(), 9), round(bar.get_height(), 9)) for bar in axes.patches[-8:]]
         self.assertEqual([one for one in last if one[1] > 0], [(0, 30), (30, 60), (90, 10)])
-        self.assertEqual(labels(axes), ["forward", "backward", "waiting for the all-reduce"])
+        self.assertEqual(labels(axes), ["forward", "backward", "exposed all-reduce"])
         for one in (axes, drawn(communication.draw, made.resnet20())):
             self.assertEqual([tick.get_text() for tick in one.get_xticklabels()][-2:], ["2", "4 *"])
             self.assertIn("* more threads than cores", one.get_xlabel())

@@ -24,6 +24,17 @@ struct MadeRun {
   double threads = 1, cores = 1;
 };
 
+inline CommunicationTimes made_communication(const MadeRun& made, double steps) {
+  CommunicationTimes c;
+  c.bytes = 1e9;
+  c.busy = made.wait + made.transfer + made.add;
+  c.exposed = made.phases[std::size_t(Phase::all_reduce)] / steps;
+  c.wait = made.wait;
+  c.transfer = made.transfer;
+  c.add = made.add;
+  return c;
+}
+
 inline RunResult made_run(const MadeRun& made) {
   RunResult run;
   run.model = made.model;
@@ -35,7 +46,7 @@ inline RunResult made_run(const MadeRun& made) {
   run.hosts = {"node1"};
   const std::size_t steps = (made.images + run.global_batch - 1) / run.global_batch;
   for (std::size_t r = 0; r < made.ranks; ++r)
-    run.ranks.push_back({"node1", "cpu", made.threads, made.cores, 1e6});
+    run.ranks.push_back({"node1", "cpu", "CPU A", made.threads, made.cores, 1e6});
   run.startup = {{"mpi", 0.25}, {"data", 0.5}};
   run.startup_seconds = 0.75;
   for (const double seconds : made.epochs) {
@@ -44,6 +55,7 @@ inline RunResult made_run(const MadeRun& made) {
     e.images = double(made.images);
     e.seconds = seconds;
     e.phases = made.phases;
+    e.communication = made_communication(made, double(steps));
     run.epochs.push_back(e);
   }
   const std::vector<double> full = {made.step};
@@ -52,13 +64,8 @@ inline RunResult made_run(const MadeRun& made) {
   run.steady_full_step.seconds = made.step;
   for (std::size_t p = 0; p < kPhases; ++p)
     run.steady_full_step.phases[p] = made.phases[p] / double(steps);
-  CommunicationResult& c = run.steady_communication;
-  c.bytes = 1e9;
-  c.busy = made.wait + made.transfer + made.add;
-  c.exposed = made.phases[5] / double(steps);
-  c.wait = made.wait;
-  c.transfer = made.transfer;
-  c.add = made.add;
+  static_cast<CommunicationTimes&>(run.steady_communication) =
+      made_communication(made, double(steps));
   return run;
 }
 

@@ -15,6 +15,15 @@ namespace rueda {
 
 using Epochs = std::span<const EpochRecord>;
 
+/// The rank whose steps are the longest without the phase all_reduce. Seconds per step above the
+/// median of the other ranks; 0 on one rank.
+struct LateRank {
+  std::size_t rank = 0;
+  double useful = 0;      ///< of the step without the all-reduce
+  std::size_t phase = 0;  ///< that is most above
+  double seconds = 0;     ///< of this phase
+};
+
 /// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
 struct StepBreakdown {
   std::size_t steps = 0;
@@ -27,8 +36,9 @@ struct StepBreakdown {
   Spread prepare;                      ///< of host threads preparing batches
   Spread copy;                         ///< of copying batches to the device
   Spread copy_bytes;                   ///< bytes of these copies
-  Spread slowest;                      ///< over steps, of the slowest rank's seconds
-  double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
+  LateRank latest;
+  Spread slowest;           ///< over steps, of the slowest rank's seconds
+  double slowest_busy = 0;  ///< mean over steps of the slowest rank's busy time
 };
 
 /// Uses the steps' records, or their sums where the records were released.
@@ -55,7 +65,7 @@ struct SteadyState {
   Epochs epochs;
   bool includes_warm_up = false;  ///< there are no others than first epochs
   double epoch_seconds = 0;       ///< median; NaN without epochs
-  double images_per_second = 0;   ///< median; NaN without epochs
+  double images_per_second = 0;   ///< images of an epoch / epoch_seconds; NaN without epochs
   EfficiencySeconds efficiency;   ///< median_epoch
 };
 

@@ -59,16 +59,17 @@ struct RunStatus {
 };
 
 /// Notices a rank that keeps the others waiting: the slowest one of several
-/// steps in a row, more than 10 % above the median of the others.
+/// steps in a row, more than 10 % above the median of the others, in its time of
+/// a step and in that of an image: a rank with more images is not slow.
 class SlowRank {
  public:
   struct Streak {
     std::size_t slot = 0;
     std::size_t steps = 0;
-    double excess = 0;  ///< mean of useful time / median of the others - 1
+    double excess = 0;  ///< mean of time / median of the others - 1, the lesser of the two
   };
-  /// Seconds of a step without waiting, of each.
-  void add(const std::vector<double>& useful);
+  /// Seconds of a step without waiting, and images of a full step, of each.
+  void add(const std::vector<double>& useful, const std::vector<std::size_t>& images);
   /// The streak that lasts.
   std::optional<Streak> now() const { return found(current_); }
   /// The longest since the last call.

@@ -52,6 +52,8 @@ std::vector<Value> each_once(const std::vector<Value>& values) {
 /// where there are none.
 double quantile(std::vector<double> values, double q);
 double median_of(std::vector<double> values);
+/// Of all but the one at `index`; NaN where there is no other.
+double median_of_others(std::vector<double> values, std::size_t index);
 
 /// Bandwidth of an all-reduce, as NCCL's tests define it: bytes over seconds, and that times
 /// 2(P-1)/P. The second counts what each rank sends, so that it compares with a link's speed.

@@ -37,7 +37,7 @@ struct Series : Subject {
 std::vector<Series> make_series(const Observations& observations);
 
 /// What P ranks gained over the fewest that were run, P0 (1 where there is such
-/// a run), which count as P0. Efficiency is S / P.
+/// a run), which count as P0. Efficiency is S / P. Unknown in a series of one P, which has no base.
 struct Speedup {
   Estimate speedup;
   Estimate efficiency;
@@ -56,6 +56,12 @@ Speedup step_speedup(const Series& series, const Point& point);
 /// superlinear speedup.
 std::optional<Estimate> amdahl_fraction(const Series& series);
 
+/// The speedup that Amdahl's law leaves for any P: P0 / s, because P0 ranks count as P0.
+Estimate amdahl_limit(const Series& series, const Estimate& fraction);
+/// The largest that was measured, of the points of amdahl_fraction. One above amdahl_limit says
+/// that the law does not fit.
+double most_speedup(const Series& series);
+
 /// Serial fraction that one measured speedup S on `ranks` implies: (1/S - 1/P)
 /// / (1 - 1/P) (Karp and Flatt, CACM 33(5), 1990). One that grows with P is
 /// overhead, not serial work. Unknown for P = 1.
@@ -65,8 +71,8 @@ double karp_flatt(double speedup, double ranks) noexcept;
 /// 1988): from the scaled speedup S = P - s (P - 1), s = (P - S) / (P - 1). Unknown for P = 1.
 double gustafson_fraction(double scaled_speedup, double ranks) noexcept;
 
-/// Communication of a mean steady epoch; seconds, of one repeat (see
-/// PointFigures). `bytes` are those of a step.
+/// Communication of the steady epoch of median time; seconds. `bytes` are those of a step, rates
+/// those of all steady epochs.
 struct CommunicationFigures : CommunicationTimes {
   double inferred = kUnknown;  ///< T(P) - T(P0) P0 / P
   /// The same against P = 1 at this rank batch instead of this global batch,
@@ -90,6 +96,12 @@ struct Losses {
   PhaseSeconds phases{};
   double waiting = kUnknown;  ///< of the phase all_reduce: for ranks that were later
   double rest = kUnknown;
+  // How far the repeats of both points differ in the same figures, added up; 0 for single runs.
+  double lost_spread = 0, rest_spread = 0;
+  PhaseSeconds phase_spreads{};
+
+  /// Whether it is more than repeats differ by, so that a cause can be looked for.
+  bool determined() const noexcept { return lost > lost_spread; }
 };
 
 /// Key and heading of the efficiencies of a point by the model of POP
@@ -102,12 +114,11 @@ inline constexpr std::array<std::pair<const char*, const char*>, 6> kFactors = {
      {"transfer", "transfer"},
      {"computation_scaling", "computation scaling"},
      {"global", "global efficiency"}}};
-/// Of the median epoch (median_epoch) of the runs' median ones. NaN: not known.
+/// Of the median epoch (median_epoch). NaN: not known.
 using EfficiencyFactors = std::array<double, kFactors.size()>;
 
-/// Everything that is derived of a point. Times and speedups are medians over
-/// repeats; parts of an epoch or a step are those of the repeat whose epochs
-/// are nearest to the median, so that they add up.
+/// Everything that is derived of a point, from the repeat that stands for all (merged), so that
+/// times and their parts add up; ranges are over all repeats.
 struct PointFigures {
   const Series* series = nullptr;
   const Point* point = nullptr;
@@ -119,6 +130,8 @@ struct PointFigures {
   PhaseSeconds step_phases{};      ///< seconds of a mean full step
   PhaseSeconds epoch_phases{};     ///< seconds of a steady epoch, mean over ranks
   EfficiencyFactors factors{};
+  /// Of kFactors, the least of the four in the middle; none where repeats do not agree on it.
+  std::optional<std::size_t> costliest;
   CommunicationFigures communication;
   StragglerFigures stragglers;
   Energy energy;                     ///< of an epoch
@@ -140,7 +153,7 @@ using StudyFigures = std::vector<SeriesFigures>;
 StudyFigures evaluate(const std::vector<Series>& all);
 
 /// The parts of a mean steady epoch other than full steps of median length;
-/// seconds, of the repeat whose epochs are nearest to the point's.
+/// seconds.
 struct EpochParts {
   double slow_steps = kUnknown;  ///< what full steps took beyond the median of all
   double partial = kUnknown;     ///< everything but full steps
@@ -148,5 +161,14 @@ struct EpochParts {
   double partial_by_images = kUnknown;  ///< of a full step, their share of the images
 };
 EpochParts epoch_parts(const PointFigures& figures);
+
+/// How far the repeats of a point differ in a figure of a run: most less least; 0 for less than
+/// two.
+template <typename Of>
+double repeats_differ_by(const Point& point, Of of) {
+  if (point.runs.size() < 2) return 0;
+  const auto values = values_of(point.runs, [&of](const RunResult* run) { return of(*run); });
+  return std::ranges::max(values) - std::ranges::min(values);
+}
 
 }  // namespace rueda

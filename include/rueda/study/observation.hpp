@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ inline Estimate operator*(const Estimate& a, double factor) noexcept {
 inline Estimate per(double numerator, const Estimate& a) noexcept { return exactly(numerator) / a; }
 
 enum class Processor { cpu, gpu, timed };
-constexpr auto words_of(Processor) { return std::array{"CPU", "GPU", "timed"}; }
+constexpr auto words_of(Processor) { return std::array{"CPU", "GPU", "timed (nothing computed)"}; }
 
 /// Who trained what on which kind of processor. Only runs of equal subjects share a series.
 struct Subject {
@@ -75,7 +76,8 @@ struct Observation : Subject {
   bool includes_warm_up = false;
   /// A rank got less of its cores than is_disturbed allows in a steady epoch.
   bool disturbed = false;
-  std::vector<const RunResult*> runs;  ///< of rueda; empty for others
+  /// Of rueda; empty for others. The first is the one that stands for all repeats.
+  std::vector<const RunResult*> runs;
 };
 using Observations = std::vector<Observation>;
 /// Observations that have something in common.
@@ -85,12 +87,18 @@ using Members = std::vector<const Observation*>;
 /// Throws std::invalid_argument if it has no epoch.
 Observation observe(const RunResult& run);
 
+/// What a run's time of a step depends on and no option says: the names of its processors or GPUs
+/// ("processor", "GPU"), and the versions of the libraries that its kind of device uses. By name.
+std::map<std::string, std::string> machine_of(const RunResult& run);
+
 /// All runs that have an epoch. `variant` names the options that change the
-/// time of a step and are not the same in all runs ("overlap off, wire bf16").
+/// time of a step and are not the same in all runs ("overlap off, wire bf16"), and what of
+/// machine_of is not the same in all runs on this kind of processor.
 Observations observe_all(const Runs& runs);
 
-/// Repeats of one configuration as one observation: of each time the median,
-/// the least low and the greatest high of those that are known.
+/// Repeats of one configuration as one observation: the repeat in the middle by the time of its
+/// epochs (of an even number the faster of the middle two), so that all its times belong together,
+/// with the range of each time over all repeats.
 Observation merged(const Members& repeats);
 
 /// One of rueda's without repeats: its figures have no range.

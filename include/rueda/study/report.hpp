@@ -36,6 +36,10 @@ struct Finding {
 /// Oversubscribed points are not recommended.
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency);
 
+/// That point and those that repeats do not tell from it, P ascending; none if none will do.
+std::vector<const PointFigures*> sweet_spots(const SeriesFigures& series, Purpose purpose,
+                                             double efficiency);
+
 /// Sentences about a series with their figures, in order: how far it scales,
 /// the causes of the loss, the share of communication, what whole seconds would
 /// have hidden, the recommendation.

@@ -52,8 +52,9 @@ struct EpochResult {
   double images = kUnknown;
   double seconds = kUnknown;  ///< training steps, between barriers
   double val_accuracy = kUnknown;
-  Energy energy;          ///< of the steps
-  PhaseSeconds phases{};  ///< sums over all its steps, mean over ranks
+  Energy energy;                     ///< of the steps
+  PhaseSeconds phases{};             ///< sums over all its steps, mean over ranks
+  CommunicationTimes communication;  ///< per step
   EfficiencySeconds efficiency;
   /// Of each rank: seconds of its full steps without waiting for the all-reduce.
   std::vector<Spread> ranks;
@@ -63,6 +64,7 @@ struct EpochResult {
 struct RankResult {
   std::string host;
   std::string backend;  ///< cpu, cuda, timed
+  std::string device;   ///< name of the processor or GPU; empty if unknown
   double threads = kUnknown, cores = kUnknown;
   double memory_bytes = kUnknown;
 };
@@ -74,6 +76,7 @@ struct RunResult {
   std::string failure;  ///< empty if it did not fail
   /// Option to value as JSON text ("null", "\"fp32\"", "64").
   std::map<std::string, std::string> options;
+  std::map<std::string, std::string> versions;  ///< of the program and its libraries
 
   std::string model;
   std::size_t image_size = 0;
@@ -119,6 +122,10 @@ RunResult read_run(const std::filesystem::path& file);
 
 /// The epochs that count (steady_stretch); if there are none, the last one.
 std::span<const EpochResult> steady_epochs(const RunResult& run);
+
+/// The steady epoch of median time; of an even number the mean of the middle two. So its phases,
+/// communication and energy are of its `seconds`, which are the median of all.
+EpochResult middle_epoch(const RunResult& run);
 
 /// What jobs/scale.sh wrote about one run that it started (attempt.json): also
 /// of those that were refused or failed before they had a run.json.

@@ -120,7 +120,7 @@ Table details(const Group& group) {
   Table table{.id = "nyu_communication",
               .title = "Communication, inferred and measured: " + about(*group.front()->series),
               .notes = {"Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden "
-                        "or not, mean over ranks. Exposed: how long the steps waited for it.",
+                        "or not, mean over ranks. Exposed: the part that nothing hid.",
                         "Bandwidth measured: 2 (P-1)/P x N / time of the slowest rank inside the "
                         "all-reduce (busbw). N: all that a step sums."}};
   for (const SeriesFigures* s : group) {

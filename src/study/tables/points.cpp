@@ -1,16 +1,12 @@
 #include <numeric>
 
+#include <fmt/ranges.h>
+
 #include "point_table.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
-
-std::string marks_text(const Point& point) {
-  const std::string marks = marks_of(point, "one epoch only", "; ");
-  if (point.processor != Processor::timed) return marks;
-  return "nothing computed" + (marks.empty() ? "" : "; " + marks);
-}
 
 /// "all_reduce" as people write it.
 std::string phase_heading(std::size_t phase) {
@@ -47,16 +43,19 @@ Table scaling_table(const StudyFigures& all) {
         {"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value},
         {"efficiency_range", "from, to", Show::text,
          range_cell(f.epoch_view.efficiency, Show::percent)},
-        {"marks", "marks", Show::text, marks_text(p)}};
+        {"marks", "marks", Show::text, marks_of(p, "one epoch only", "; ")}};
   };
   return point_table(
       "scaling", "Scaling by epoch time", all, row,
       {"Epoch: seconds of training steps of an epoch, between barriers, without evaluation and "
-       "start-up; median of the epochs after the first, then of the runs. *From, to*: least and "
+       "start-up; median of the epochs after the first. Of several runs the one in the middle by "
+       "this time, of "
+       "an even number the faster of the middle two; all figures of a row are of it. *From, to*: "
+       "least and "
        "most of the runs, or what the rounding of a log leaves.",
        "Epoch view: the epoch has the same images on any P. Speedup S(P) = P0 T(P0) / T(P) with "
        "the series' fewest ranks P0, which count as P0; efficiency = S / P. The baseline is the "
-       "same program on P0 ranks.",
+       "same program on P0 ranks. Without a second P there is no base, and no speedup.",
        "weak: the batch of each rank is fixed. Steps take as long on any P, and an epoch has "
        "fewer. strong: the global batch is fixed. Each rank's part of a step shrinks with P, which "
        "lowers efficiency by itself.",
@@ -91,17 +90,21 @@ Table serial_table(const StudyFigures& all) {
   const auto row = [](const PointFigures& f) -> Fields {
     if (f.of_fewest_ranks()) return {};
     const Estimate fit = amdahl_fraction(*f.series).value_or(Estimate{});
-    return {
-        {"amdahl", "Amdahl fit, %", Show::percent, fit.value},
-        {"amdahl_range", "from, to", Show::text, range_cell(fit, Show::percent)},
-        {"amdahl_limit", "speedup limit", Show::ratio, fit.value > 0 ? 1 / fit.value : kUnknown},
-        {"karp_flatt", "Karp-Flatt, %", Show::percent, f.karp_flatt},
-        {"gustafson", "Gustafson, %", Show::percent, f.gustafson}};
+    const double limit = amdahl_limit(*f.series, fit).value;
+    const bool determined = fit.low > 0 && fit.high < 1 && most_speedup(*f.series) <= limit;
+    return {{"amdahl", "Amdahl fit, %", Show::percent, fit.value},
+            {"amdahl_range", "from, to", Show::text, range_cell(fit, Show::percent)},
+            {"amdahl_limit", "speedup limit", Show::ratio, determined ? limit : kUnknown},
+            {"karp_flatt", "Karp-Flatt, %", Show::percent, f.karp_flatt},
+            {"gustafson", "Gustafson, %", Show::percent, f.gustafson}};
   };
   return point_table(
       "serial_fraction", "Serial fraction", all, row,
       {"Amdahl: s of T(P)/T(1) = s + (1 - s)/P, least squares over all P of the series that had a "
-       "core for each thread; its limit is 1/s. *From, to*: the fits to the extremes of the runs.",
+       "core for each thread, P counted from the fewest ranks P0; its limit is P0/s. A dash: the "
+       "law "
+       "does not fit, or the runs leave no limit. *From, to*: the fits to the extremes of the "
+       "runs.",
        "Karp-Flatt: the s that one P alone implies, (1/S - 1/P) / (1 - 1/P), from the epoch view. "
        "If it grows with P, the loss is overhead that grows with P, and not serial work.",
        "Gustafson: the s of the scaled speedup S = P - s (P - 1), from the step view."});
@@ -128,7 +131,7 @@ Table communication_table(const StudyFigures& all) {
        "leaves out that small batches are slower.",
        "Measured: time inside the all-reduce, hidden by backward or not, mean over ranks. Its "
        "parts are waiting for ranks that began later, transfer, and adding.",
-       "Exposed: how long the steps waited for it."});
+       "Exposed: the part that nothing hid, the phase all_reduce."});
 }
 
 Table bandwidth_table(const StudyFigures& all) {
@@ -165,9 +168,10 @@ Table phase_table(const StudyFigures& all) {
   };
   return point_table(
       "phases", "Where the time of a full step goes", all, row,
-      {"Mean over the full steps of the steady epochs and over ranks, of the repeat whose epochs "
-       "are nearest to the median. The phases follow each other and add up to the step. all-reduce "
-       "is the exposed part: how long the step waited for it.",
+      {"Mean over the full steps of the steady epochs and over ranks, of the run that stands for "
+       "the "
+       "repeats. The phases follow each other and add up to the step. all-reduce "
+       "is the exposed part.",
        "load: making the batch, or waiting for it; copy: waiting until it is on the device; other: "
        "bookkeeping."});
 }
@@ -236,7 +240,7 @@ Table straggler_table(const StudyFigures& all) {
   return point_table(
       "stragglers", "How even the ranks were", all, row,
       {"By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in "
-       "the last epoch of the repeat whose epochs are nearest to the median.",
+       "the last epoch of the run that stands for the repeats.",
        "Step: the slowest rank's time over the steady full steps. A p90 far from the median is "
        "noise in single steps; a slowest rank far from the mean is a rank that is always late."});
 }
@@ -265,11 +269,13 @@ Cell range_cell(const Estimate& estimate, Show show) {
 }
 
 std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between) {
-  std::string text = point.oversubscribed ? "more threads than cores" : "";
-  if (point.includes_warm_up) text += (text.empty() ? "" : between) + one_epoch;
-  if (point.disturbed) text += (text.empty() ? "" : between) + "disturbed";
-  if (is_single_run(point)) text += (text.empty() ? "" : between) + "single run";
-  return text;
+  Texts marks;
+  if (point.processor == Processor::timed) marks.emplace_back("nothing computed");
+  if (point.oversubscribed) marks.emplace_back("more threads than cores");
+  if (point.includes_warm_up) marks.push_back(one_epoch);
+  if (point.disturbed) marks.emplace_back("disturbed");
+  if (is_single_run(point)) marks.emplace_back("single run");
+  return fmt::format("{}", fmt::join(marks, between));
 }
 
 Table overview_table(const StudyFigures& all) {

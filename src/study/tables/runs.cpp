@@ -16,8 +16,10 @@ std::string name_of(const std::filesystem::path& file) {
 
 void add_run(Table& table, const RunResult& run) {
   const bool any = !run.epochs.empty();
-  table.add({name_of(run.file), run.model, double(run.world_size()), double(run.global_batch),
-             double(run.epochs.size()), any ? observe(run).epoch.value : kUnknown,
+  const bool timed = any && observe(run).processor == Processor::timed;
+  table.add({name_of(run.file), run.model + (timed ? " (nothing computed)" : ""),
+             double(run.world_size()), double(run.global_batch), double(run.epochs.size()),
+             any ? observe(run).epoch.value : kUnknown,
              any ? run.epochs.back().val_accuracy : kUnknown, run.outcome, run.failure});
 }
 
@@ -156,7 +158,8 @@ Table batch_table(const Study& study, const StudyFigures& all) {
     const std::string& variant = f.series->variant;
     const std::string name = p.model + (variant.empty() ? "" : ", " + variant) +
                              (p.source == "rueda" ? "" : " (" + p.source + ")");
-    if (p.rank_batch > 0) add_batch(batches, name, p, "");
+    if (p.rank_batch > 0)
+      add_batch(batches, name, p, p.processor == Processor::timed ? "nothing computed" : "");
   });
   for (const Attempt& a : study.failed) {
     Point refused;

@@ -49,8 +49,8 @@ Manifest some_manifest() {
   return m;
 }
 
-struct Written {
-  Written() {
+struct WrittenCheckpoint {
+  WrittenCheckpoint() {
     Manifest manifest = some_manifest();
     path = write_checkpoint(directory(), graph, some_snapshot(graph), manifest);
   }
@@ -70,7 +70,7 @@ std::string refusal_of_text(const std::string& text) {
 }
 
 TEST_CASE("checkpoint: what was written is read again, bit for bit", "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   CHECK(written.path.filename() == "epoch-0002-step-00003");
   Manifest m = verify_checkpoint(written.path);
   CHECK(m.global_step() == 11);
@@ -107,7 +107,7 @@ TEST_CASE("checkpoint: no changed byte of the manifest goes unnoticed", "[checkp
 }
 
 TEST_CASE("checkpoint: damage names the file", "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   for (const auto& entry : fs::directory_iterator(written.path)) {
     const std::string name = entry.path().filename().string();
     CAPTURE(name);
@@ -182,7 +182,7 @@ TEST_CASE("checkpoint: a manifest of another kind is refused", "[checkpoint]") {
 
 TEST_CASE("checkpoint: files of another network, or beyond any run's, are refused",
           "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   const Manifest m = verify_checkpoint(written.path);
   const Graph other = small_graphs().back().build(8);
   CHECK_THROWS_AS(read_snapshot(written.path, m, other), InputError);
@@ -196,7 +196,7 @@ TEST_CASE("checkpoint: files of another network, or beyond any run's, are refuse
 }
 
 TEST_CASE("checkpoint: the same position is replaced, nothing half-written stays", "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   Snapshot other = some_snapshot(written.graph);
   other.velocities.front() = 99;
   Manifest manifest = some_manifest();
@@ -207,7 +207,7 @@ TEST_CASE("checkpoint: the same position is replaced, nothing half-written stays
 }
 
 TEST_CASE("checkpoint: what can not be written is reported, and leaves nothing", "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   const fs::path file = written.scratch.write("file", "");
   Manifest manifest = some_manifest();
   const Snapshot snapshot = some_snapshot(written.graph);
@@ -250,7 +250,7 @@ TEST_CASE("checkpoint: the list is in the order of training, of whole names only
 }
 
 TEST_CASE("checkpoint: what is set aside keeps its files under another name", "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   Manifest manifest = some_manifest();
   set_checkpoint_aside(written.path);
   write_checkpoint(written.directory(), written.graph, some_snapshot(written.graph), manifest);
@@ -262,7 +262,7 @@ TEST_CASE("checkpoint: what is set aside keeps its files under another name", "[
 }
 
 TEST_CASE("checkpoint: the writer keeps the latest, and the one just written", "[checkpoint]") {
-  const Written written;
+  const WrittenCheckpoint written;
   std::vector<CheckpointRecord> records;
   CheckpointWriter writer(written.directory(), written.graph, 2, records);
   const auto write = [&](std::size_t epochs, std::size_t steps) {

@@ -1,9 +1,11 @@
 #include "commands/bench/bench.hpp"
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include <catch2/catch.hpp>
 
@@ -48,6 +50,26 @@ class SoloSum final : public AllReduce {
 
  private:
   float error_;
+};
+
+/// The sum over all ranks, in which one rank stays longer.
+class LateSum final : public AllReduce {
+ public:
+  LateSum(RankGroup& group, int late) : group_(group), late_(late) {}
+  std::string_view name() const override { return "late"; }
+  Event sum(std::span<float> slice, Event ready) override {
+    const auto all = from_bytes<float>(group_.all_gather(std::as_bytes(slice)));
+    std::ranges::fill(slice, 0.0F);
+    for (const auto& floats : all)
+      for (std::size_t i = 0; i < slice.size(); ++i) slice[i] += floats.at(i);
+    if (group_.rank() == late_) std::this_thread::sleep_for(kStay);
+    return ready;
+  }
+  static constexpr std::chrono::milliseconds kStay{100};
+
+ private:
+  RankGroup& group_;
+  int late_;
 };
 
 /// One rank with memory of the cpu backend.
@@ -222,6 +244,23 @@ TEST_CASE("each candidate sums as often as asked, and once more to warm up", "[b
   CHECK(other.sums == 8);
   // When the time is up, the first three repetitions are done all the same.
   CHECK(Bed(300'000).measure(sums, {1000, 1e-9})[0].size() == 3);
+}
+
+TEST_CASE("a time is that of the slowest rank, whichever it is", "[bench][cpu]") {
+  for (const int late : {0, 1}) {
+    std::vector<double> least(2);
+    test::ThreadGroup::run(2, [&](test::ThreadGroup& group) {
+      const auto backend = open_backend({.choice = BackendChoice::cpu});
+      Memory memory = backend->allocate(16 * sizeof(float));
+      LateSum sum(group, late);
+      const Candidate candidates[] = {{&sum, memory.floats()}};
+      const auto seconds = bench::measure({group, *backend}, candidates, 16, {2, 100});
+      least[std::size_t(group.rank())] = std::ranges::min(seconds.at(0));
+    });
+    // The late rank slept as long, and all know its time.
+    CHECK(least[0] >= std::chrono::duration<double>(LateSum::kStay).count());
+    CHECK(least[1] == least[0]);
+  }
 }
 
 TEST_CASE("a wrong sum ends the measurement", "[bench][cpu]") {

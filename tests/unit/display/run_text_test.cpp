@@ -247,7 +247,8 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
         {"busy 42.955 ms: waiting 5.000, transfer 32.705, adding 5.250; exposed 36.529 ms"},
         {"advice"});  // 9.7 % of a step
   change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 2; });
-  check(result_table(run), {"% of a step: --all-reduce auto takes shared here"});
+  check(result_table(run), {"Transfer and adding of the exposed all-reduce take 15 % of a step: "
+                            "--all-reduce auto takes shared here"});
   run.auto_all_reduce.clear();
   check(result_table(run), {}, {"advice"});
   run.overlaps = true;
@@ -257,6 +258,70 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   run.config.bucket_mb = 5;
   change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 0.1; });
   check(result_table(run), {}, {"advice"});
+}
+
+TEST_CASE("result table: advice follows from waiting, transfer and adding apart",
+          "[result_table]") {
+  RunRecord run = test::sample_run(3, 1);
+  run.auto_all_reduce = "shared";
+  /// 100 ms of work, `late` more on rank 2; the others wait for it, and all sum for `sum`.
+  const auto make = [&run](double late, double sum) {
+    for (EpochRecord& epoch : run.epochs) {
+      for (std::size_t rank = 0; rank < 3; ++rank) {
+        for (StepRecord& s : epoch.step_records[rank]) {
+          const double own = rank == 2 ? late : 0;
+          s.phases = {};
+          s.phases[std::size_t(Phase::backward)] = 0.1 + own;
+          s.all_reduce_wait = late - own;
+          s.all_reduce_busy = s.phases[kAllReduce] = late - own + sum;
+          s.all_reduce_add = 0;
+          s.seconds = 0.1 + late + sum;
+        }
+      }
+    }
+  };
+  const Strings shared = {"--all-reduce auto takes shared"};
+  make(0.06, 0.003);
+  check(result_table(run),
+        {"and 93 % of it is waiting for rank 2 on node3, whose steps are 60.0 ms longer than those "
+         "of the others (by 60.0 ms in backward)"},
+        shared);
+  run.rank_batches = {1, 1, 2};
+  check(result_table(run), {"rank 2 on node3 (with 2 images, others with 1), whose steps"}, shared);
+  make(0, 0.02);  // 17 % of a step
+  check(result_table(run), shared, {"is waiting"});
+  make(0, 0.01);  // 9 %
+  check(result_table(run), {}, {"advice"});
+  make(0.03, 0.022);  // 48 % waiting, and 14 % of a step in the sum
+  check(result_table(run), shared, {"is waiting"});
+  make(0.03, 0.018);  // 53 % waiting
+  check(result_table(run), {"is waiting for rank 2"}, shared);
+  // Late in turn: no rank is longer than the others over all steps.
+  make(0.06, 0.003);
+  for (EpochRecord& epoch : run.epochs)
+    for (auto& rank : epoch.step_records)
+      for (StepRecord& s : rank) {
+        s.phases[std::size_t(Phase::backward)] = 0.1;
+        s.seconds = 0.1 + s.phases[kAllReduce];
+      }
+  check(result_table(run), {"is waiting for ranks that were late in turn"}, shared);
+}
+
+TEST_CASE("result table: only a factor that is low is said to be", "[result_table]") {
+  RunRecord run = test::sample_run();
+  const auto text = [&run](const EfficiencySeconds& seconds) {
+    for (EpochRecord& epoch : run.epochs) {
+      epoch.written = std::make_shared<const std::string>();
+      epoch.sums = sum_up(epoch.step_records, 128);
+      epoch.efficiency = seconds;
+      epoch.seconds = 1;
+    }
+    return flat(result_table(run));
+  };
+  CHECK_THAT(text({0.9, 0.98, 0.981, 1}), Contains("load balance 91.8 % low: some ranks") &&
+                                              Contains("transfer 98.1 % Start-up"));
+  CHECK_THAT(text({0.96, 0.97, 0.979, 1}), Contains("load balance 99.0 % serialisation") &&
+                                               Contains("transfer 97.9 % low: steps wait"));
 }
 
 TEST_CASE("result table: the input and its work", "[result_table]") {

@@ -194,6 +194,40 @@ TEST_CASE("nine of ten single runs lie in their interval", "[predict]") {
   CHECK(std::isnan(certainty_of(few, fit, {}, {}, {}).of(fit.model, {}, {}).epoch));
 }
 
+TEST_CASE("the jackknife of a mean is its standard error", "[predict]") {
+  const std::vector<double> values = {8, 9, 10, 11, 12};
+  std::mt19937 random(1);
+  const CostModel model = fit_cost({drawn_run(2, random)}, {}, {}, {}).model;
+  Certainty certainty{{}, 0, 0, values.size() - 1};
+  for (const double value : values) {
+    CostModel without = model;
+    without.compute.per_image = (50 - value) / 4;  // the mean of the others
+    certainty.without_one.push_back(without);
+  }
+  CostModel mean = model;
+  mean.compute.per_image = 10;
+  const double half =
+      certainty.half_interval(mean, [](const CostModel& one) { return one.compute.per_image; });
+  // s / sqrt(n) = sqrt(2.5 / 5), Student's t of four degrees of freedom is 2.132.
+  CHECK(half == Approx(2.132 * std::sqrt(0.5) / 10).epsilon(0.002));
+}
+
+TEST_CASE("runs on different machines are not fitted together", "[predict]") {
+  std::mt19937 random(1);
+  Runs runs = {drawn_run(1, random), drawn_run(2, random)};
+  const auto fit = [&] { return fit_cost(runs, {}, {}, {}); };
+  for (RunResult& run : runs) {
+    for (RankResult& rank : run.ranks) rank.device = "CPU A";
+    run.versions = {{"MPI", "Open MPI 4"}, {"oneDNN", "3.1"}};
+  }
+  CHECK_NOTHROW(fit());
+  for (RankResult& rank : runs[1].ranks) rank.device = "CPU B";
+  CHECK_THROWS_WITH(fit(), Catch::Contains("differ in processor: CPU A, CPU B; give those of one"));
+  for (RankResult& rank : runs[1].ranks) rank.device = "CPU A";
+  runs[1].versions["oneDNN"] = "3.2";
+  CHECK_THROWS_WITH(fit(), Catch::Contains("differ in oneDNN: 3.1, 3.2; give those of one"));
+}
+
 TEST_CASE("sums in shared memory say nothing of links and additions", "[predict]") {
   std::mt19937 random(1);
   Runs runs = {drawn_run(1, random), drawn_run(1, random), drawn_run(2, random),

@@ -1,6 +1,7 @@
 #include "rueda/record/statistics.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include <catch2/catch.hpp>
 
@@ -228,7 +229,7 @@ TEST_CASE("aggregation: start-up by item, in the order of the run", "[statistics
 TEST_CASE("slow rank: more than 10 % above the others' median, three steps in a row", "[slow]") {
   SlowRank slow;
   const auto steps = [&](int count, std::vector<double> useful) {
-    for (int i = 0; i < count; ++i) slow.add(useful);
+    for (int i = 0; i < count; ++i) slow.add(useful, std::vector<std::size_t>(useful.size(), 16));
     return slow.now();
   };
   CHECK_FALSE(steps(5, {1, 1.09, 1, 1}));
@@ -246,4 +247,57 @@ TEST_CASE("slow rank: more than 10 % above the others' median, three steps in a 
   CHECK_FALSE(SlowRank().now());
   slow = {};
   CHECK_FALSE(steps(9, {1}));
+}
+
+TEST_CASE("slow rank: one that has more images is not slow for that", "[slow]") {
+  const auto excess = [](const std::vector<double>& useful,
+                         const std::vector<std::size_t>& images) {
+    SlowRank slow;
+    for (int i = 0; i < 3; ++i) slow.add(useful, images);
+    return slow.now() ? slow.now()->excess : 0;
+  };
+  CHECK(excess({2.04, 1, 1}, {2, 1, 1}) == 0);
+  CHECK(excess({2.4, 1, 1}, {2, 1, 1}) == Approx(0.2));
+  CHECK(excess({1.5, 1, 1}, {1, 1, 1}) == Approx(0.5));
+  CHECK(excess({1.05, 1, 1}, {1, 2, 2}) == 0);  // the others do not wait for it
+  CHECK(excess({1.5, 1}, {0, 1}) == Approx(0.5));
+}
+
+TEST_CASE("late rank: by its own steps, with the phase that is longest", "[statistics]") {
+  RunRecord run = test::sample_run(3, 1);
+  const auto latest = [&] { return break_down(run.epochs, 128, StepKind::full).latest; };
+  for (EpochRecord& epoch : run.epochs) {
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      for (StepRecord& step : epoch.step_records[rank]) {
+        step.phases = {};
+        step.phases[std::size_t(Phase::load)] = rank == 1 ? 0.02 : 0.01;
+        step.phases[std::size_t(Phase::backward)] = rank == 1 ? 0.15 : 0.1;
+        step.phases[std::size_t(Phase::all_reduce)] = rank == 1 ? 0.01 : 0.5;
+        step.seconds = std::accumulate(step.phases.begin(), step.phases.end(), 0.0);
+      }
+    }
+  }
+  CHECK(latest().rank == 1);
+  CHECK(latest().useful == Approx(0.06));
+  CHECK(latest().phase == std::size_t(Phase::backward));
+  CHECK(latest().seconds == Approx(0.05));
+}
+
+TEST_CASE("a run's rate is images of an epoch over its time", "[statistics]") {
+  RunRecord run = test::sample_run();
+  run.epochs[1].seconds = 1;
+  run.epochs[1].images_per_second = 296;
+  run.epochs[2].seconds = 3;
+  run.epochs[2].images_per_second = 296.0 / 3;
+  CHECK(steady_state(run).epoch_seconds == 2);
+  CHECK(steady_state(run).images_per_second == Approx(148));
+}
+
+TEST_CASE("time left counts the steps of this epoch that are left, and those to come", "[status]") {
+  Progress at{.epoch = 2, .step = 10, .seconds = 5, .epochs = 3, .steps = 40};
+  CHECK(at.seconds_left() == Approx(0.5 * (30 + 40)));
+  at.epoch = 3;
+  CHECK(at.seconds_left() == Approx(0.5 * 30));
+  at.step = 40;
+  CHECK(at.seconds_left() == 0);
 }

@@ -1,0 +1,86 @@
+#include "advice.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace rueda {
+namespace {
+
+constexpr double kExposedTooLong = 0.1;  // of a step
+constexpr double kWorthChanging = 0.02;  // of a step
+constexpr double kExposedTooMuch = 0.2;  // of the all-reduce
+constexpr double kMost = 0.5;
+
+/// The exposed all-reduce of a mean step, its parts in proportion to those of the whole.
+struct Exposed {
+  double all = 0;      ///< share of a step
+  double waiting = 0;  ///< share of it: for ranks that came later
+  /// Transfer and adding: share of a step.
+  double sum() const { return all * (1 - waiting); }
+};
+
+Exposed exposed_of(const StepBreakdown& b) {
+  if (!(b.busy.mean > 0)) return {};
+  return {b.phases[kAllReduce].mean / b.step.mean, b.wait.mean / b.busy.mean};
+}
+
+/// Why the rank may be late; empty where it has no more images than others.
+std::string more_images(const RunRecord& run, std::size_t rank) {
+  const std::size_t own = run.rank_batches.at(rank);
+  const std::size_t least = std::ranges::min(run.rank_batches);
+  return own == least ? "" : fmt::format(" (with {} images, others with {})", own, least);
+}
+
+std::string waiting_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {
+  if (exposed.all <= kExposedTooLong || exposed.waiting < kMost) return "";
+  const std::string text =
+      fmt::format("The exposed all-reduce takes {:.0f} % of a step, and {:.0f} % of it is waiting",
+                  100 * exposed.all, 100 * exposed.waiting);
+  const LateRank& late = b.latest;
+  const double waited = b.phases[kAllReduce].mean * exposed.waiting;
+  if (late.useful < kMost * waited) {
+    return text +
+           " for ranks that were late in turn; another all-reduce or bucket size would not "
+           "change that";
+  }
+  return fmt::format(
+      "{} for rank {} on {}{}, whose steps are {:.1f} ms longer than those of the others (by "
+      "{:.1f} "
+      "ms in {}); another all-reduce or bucket size would not change that",
+      text, late.rank, run.ranks.at(late.rank).host, more_images(run, late.rank), late.useful * 1e3,
+      late.seconds * 1e3, kPhaseNames[late.phase]);
+}
+
+/// Where much of the all-reduce is exposed in spite of overlap, with buckets of a fixed size.
+std::string bucket_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {
+  if (!run.bucket_size_matters() || run.measures_bucket_size() || run.config.wire_error_feedback)
+    return "";
+  const double share = b.phases[kAllReduce].mean / b.busy.mean;
+  if (!(share > kExposedTooMuch) || exposed.sum() <= kWorthChanging) return "";
+  return fmt::format(
+      "{:.0f} % of the all-reduce is exposed: --bucket-mb auto measures which buckets hide most of "
+      "it, and may change the last bits",
+      100 * share);
+}
+
+/// Where transfer and adding take long and `--all-reduce auto` sums otherwise here.
+std::string sum_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {
+  if (exposed.sum() <= kExposedTooLong || run.auto_all_reduce.empty())
+    return bucket_advice(run, b, exposed);
+  return fmt::format(
+      "Transfer and adding of the exposed all-reduce take {:.0f} % of a step: --all-reduce auto "
+      "takes {} here, which may be faster and changes the last bits",
+      100 * exposed.sum(), run.auto_all_reduce);
+}
+
+}  // namespace
+
+std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
+  if (b.steps == 0 || run.ranks.size() < 2) return "";
+  const Exposed exposed = exposed_of(b);
+  const std::string waiting = waiting_advice(run, b, exposed);
+  return waiting.empty() ? sum_advice(run, b, exposed) : waiting;
+}
+
+}  // namespace rueda

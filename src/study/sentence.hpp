@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <fmt/ranges.h>
+
+#include "rueda/display/text.hpp"
+#include "rueda/study/report.hpp"
+
+namespace rueda {
+
+/// A finding, or nothing where it does not apply.
+using Sentence = std::optional<std::string>;
+
+inline constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
+
+inline std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+inline std::string rank_words(std::size_t ranks) { return counted(ranks, "rank"); }
+
+/// "a, b and c"; not empty.
+inline std::string listed(const Texts& words, const char* last = "and") {
+  if (words.size() == 1) return words[0];
+  return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), last,
+                     words.back());
+}
+
+/// What the loss of a point that is not of the fewest ranks consists of: the factor, the phases,
+/// the growth of a step, communication.
+Texts loss_sentences(const SeriesFigures& series, const PointFigures& f);
+
+/// The serial fraction by Amdahl, and by Karp and Flatt; nothing where there is no fit.
+Sentence how_serial_it_is(const SeriesFigures& series);
+
+}  // namespace rueda
