@@ -245,6 +245,14 @@ Table straggler_table(const StudyFigures& all) {
        "noise in single steps; a slowest rank far from the mean is a rank that is always late."});
 }
 
+/// Of a terminal's width: a note says the rest.
+std::string short_label(const Series& series) {
+  const std::string rest = std::string(", ") + to_string(series.processor);
+  const auto at =
+      series.processor == Processor::timed ? series.label.find(rest) : std::string::npos;
+  return at == std::string::npos ? series.label : std::string(series.label).erase(at, rest.size());
+}
+
 }  // namespace
 
 Table point_table(const std::string& id, const std::string& title, const StudyFigures& all,
@@ -290,10 +298,13 @@ Table overview_table(const StudyFigures& all) {
                           {"marks", "", Show::text}}};
   for_points(all, [&](const PointFigures& f) {
     const bool first = f.point == &f.series->points.front();
-    table.add({first ? f.series->label : " ", double(f.ranks()), f.point->epoch.value,
+    table.add({first ? short_label(*f.series) : " ", double(f.ranks()), f.point->epoch.value,
                f.images_per_second.value, f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
                f.point->oversubscribed ? "*" : " "});
   });
+  for (const SeriesFigures& series : all)
+    if (series.series->processor == Processor::timed)
+      table.notes.push_back(short_label(*series.series) + ": nothing computed.");
   return table;
 }
 
