@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-
+cd "$root"
 directory=build
 options=()
 if [[ $(nvidia-smi -L 2>/dev/null || true) != *"GPU "[0-9]* ]]; then
