@@ -60,8 +60,9 @@ class CudaBackend final : public CudaWork {
     context_.precision = options.precision;
     context_.deterministic = options.deterministic;
     context_.stream = make_stream();
-    context_.cudnn = make_cudnn(stream());
+    // First: parts of cuDNN need cuBLAS' library, and find the one that is loaded.
     context_.cublas = make_cublas(stream(), options.precision);
+    context_.cudnn = make_cudnn(stream());
     const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
                             .deterministic = options.deterministic};
     context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,

@@ -3,8 +3,8 @@
 
 usage: find_library.py NAME HEADER GIVEN ROOT...
 
-Prints the file of the library and the folder of the header, a line each. Exit code 1 and a line on
-standard error where one of them is missing.
+Prints the file of the library, the folder of the header, and the name by which a program loads the
+library, a line each. Exit code 1 and a line on standard error where one of them is missing.
 
 GIVEN, if not empty, is the user's word: the library is taken from there or not at all. Otherwise
 NAME_HOME, NAME_ROOT and NAME_PATH are looked into, the ROOTs (toolkits), what modules set
@@ -73,13 +73,26 @@ def find_header(header, given, library, roots):
     return next((folder for folder in folders if (folder / header).is_file()), None)
 
 
+def loaded_name(library, name):
+    """libNAME.so.MAJOR, by the file at the end of the links."""
+    major = re.match(rf"lib{name}\.so\.\d+", library.resolve().name)
+    return major.group() if major else library.name
+
+
+def opened_names(program):
+    """Names of the libraries that a program of rueda loads when it needs them: no list of the loader has these."""
+    return sorted({name.decode() for name in re.findall(rb"libcublas\.so[.\d]*", Path(program).read_bytes())})
+
+
 def main():
     name, header, given, *toolkits = sys.argv[1:]
     roots = own_roots(name) + [Path(root) for root in toolkits]
     library = find_library(name, given, roots)
     folder = find_header(header, given, library, roots)
     if library and folder:
-        print(f"{os.path.normpath(library.absolute())}\n{os.path.normpath(folder.absolute())}")
+        print(os.path.normpath(library.absolute()))
+        print(os.path.normpath(folder.absolute()))
+        print(loaded_name(library, name))
         return 0
     missing = [what for what, found in ((f"lib{name}.so", library), (header, folder)) if not found]
     print(f"{' and '.join(missing)} not found{' in ' + given if given else ''}", file=sys.stderr)

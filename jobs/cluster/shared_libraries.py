@@ -4,21 +4,28 @@
 usage: shared_libraries.py [--without PATTERN]... PROGRAM...
 
 A library whose name matches a PATTERN (fnmatch) is left out, and with it what only it needs. The
-loader's own answer (ldd) says where a library lies; one that it does not find is an error.
+loader's own answer (ldd) says where a library lies; one that it does not find is an error. What rueda loads
+only when it needs it counts, too.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
 from fnmatch import fnmatch
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cuda" / "libraries"))
+from find_library import opened_names  # noqa: E402
 
 LOADER = "ld-linux*"  # belongs to the system, as the kernel does
 
 
-def output(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+def output(*words, **variables):
+    return subprocess.run(
+        words, env={**os.environ, **variables}, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def needed(file):
@@ -29,7 +36,7 @@ def needed(file):
 def resolved(program):
     """Name to path of all that the loader would load; None for what it does not find."""
     found = {}
-    for line in output("ldd", program).splitlines():
+    for line in output("ldd", program, LD_PRELOAD=":".join(opened_names(program))).splitlines():
         name, arrow, rest = line.strip().partition(" => ")
         if arrow:
             found[name] = None if rest.startswith("not found") else rest.partition(" (")[0]
@@ -41,7 +48,8 @@ def closure(program, patterns):
     patterns = [LOADER, *patterns]
     paths, found, queue = resolved(program), {}, [program]
     while queue:
-        for name in needed(queue.pop()):
+        file = queue.pop()
+        for name in needed(file) + (opened_names(file) if file == program else []):
             if name in found or any(fnmatch(name, pattern) for pattern in patterns):
                 continue
             if paths.get(name) is None:

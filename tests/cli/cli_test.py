@@ -30,6 +30,10 @@ class Usage(ProgramCase):
         self.assertIn("MPI", text)
         self.assertIn("oneDNN", text)
 
+    def test_starts_without_cublas(self):
+        """Loading it takes longer than all else that a start does: it waits until a GPU trains."""
+        self.assertNotIn("libcublas", self.completed(self.program.run("doctor", "--help", LD_DEBUG="files")).err)
+
     def test_what_the_command_line_refuses(self):
         """One of them: tests/unit/cli/refusals_test.cpp has the others."""
         self.refused(self.program.run("train", "--foo", "3"), "--foo", "rueda train --help")

@@ -77,15 +77,20 @@ def cuda_home():
     return Path(os.environ.get("CUDA_HOME") or found)
 
 
+def real_program(program):
+    """The program itself: in a bundle a script starts it."""
+    real = ROOT / "libexec" / Path(program).name
+    return real if real.exists() else program
+
+
 def missing_libraries(program):
     """Names of the shared libraries that the loader does not find; in a bundle, its own are searched first."""
-    real = ROOT / "libexec" / Path(program).name
-    if real.exists():
-        program, paths = real, f"{ROOT / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-    else:
-        paths = os.environ.get("LD_LIBRARY_PATH", "")
+    real = real_program(program)
+    paths = os.environ.get("LD_LIBRARY_PATH", "")
+    if real != program:
+        paths = f"{ROOT / 'lib'}:{paths}"
     done = subprocess.run(
-        ["ldd", program], env={**os.environ, "LD_LIBRARY_PATH": paths}, capture_output=True, text=True, check=False
+        ["ldd", real], env={**os.environ, "LD_LIBRARY_PATH": paths}, capture_output=True, text=True, check=False
     )
     return [line.split()[0] for line in done.stdout.splitlines() if line.endswith("not found")]
 
@@ -95,7 +100,7 @@ def library_path(program):
     roots = [root for name in LIBRARIES for root in find_library.own_roots(name)] + [cuda_home()]
     folders = find_library.library_folders(roots)
     extra = []
-    for name in missing_libraries(program) if program else []:
+    for name in missing_libraries(program) + find_library.opened_names(real_program(program)) if program else []:
         found = next((str(folder) for folder in folders if (folder / name).is_file()), None)
         if found and found not in extra:
             extra.append(found)
