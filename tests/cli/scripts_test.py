@@ -54,8 +54,14 @@ class FindLibrary(ScriptCase):
         ):
             self.put({f"{folder}/{library}": "", f"{folder}/include/ruedatry.h": ""})
             done = self.find(**how)
-            wanted = f"{self.folder / folder / library}\n{self.folder / folder / 'include'}\n"
+            file = self.folder / folder / library
+            wanted = f"{file}\n{self.folder / folder / 'include'}\n{file.name}\n"
             self.assertEqual((done.returncode, done.stdout), (0, wanted), done)
+
+    def test_a_program_loads_it_by_its_major_version(self):
+        self.put({"kit/lib64/libruedatry.so.9.1.2": "", "kit/include/ruedatry.h": ""})
+        (self.folder / "kit/lib64/libruedatry.so").symlink_to("libruedatry.so.9.1.2")
+        self.assertEqual(self.find(toolkit="kit").stdout.splitlines()[2], "libruedatry.so.9")
 
     def test_what_is_missing_is_named(self):
         self.put({"cuda/lib64/libruedatry.so": ""})
@@ -85,6 +91,15 @@ class SharedLibraries(ScriptCase):
         done = self.listed()
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("libfar.so, which the loader does not find", done.stderr)
+
+
+    def test_what_a_program_loads_when_it_needs_it(self):
+        self.compile("int far_away() { return 1; }", "-shared", "-o", "libcublas.so.7")
+        self.compile('#include <cstdio>\nint main(int n, char**) { std::puts("libcublas.so.7" + n); }', "-o", "program")
+        self.assertIn(f"libcublas.so.7 {self.folder / 'libcublas.so.7'}\n", self.listed().stdout)
+        self.assertNotIn("libcublas", self.listed("libcublas*").stdout)
+        (self.folder / "libcublas.so.7").unlink()
+        self.assertIn("libcublas.so.7, which the loader does not find", self.listed().stderr)
 
 
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
@@ -124,8 +139,8 @@ class Installed(ScriptCase):
 
     def test_the_man_page_and_the_completion_have_every_option(self):
         page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")
-        for command in (["train"], ["bench", "all-reduce"], ["report"]):
-            options = re.findall(r"^  (?:-h,)?(--[a-z-]+)", self.output(self.program, *command, "--help"), re.MULTILINE)
+        for command, ask in ((["train"], "--help-all"), (["bench", "all-reduce"], "--help"), (["report"], "--help")):
+            options = re.findall(r"^  (?:-h,)?(--[a-z-]+)", self.output(self.program, *command, ask), re.MULTILINE)
             part = page.partition(f'.SH "RUEDA {" ".join(command).upper()}"')[2].partition('.SH "')[0]
             self.assertEqual(re.findall(r"^fB(?:-h,:)?(--[a-z-]+)", part, re.MULTILINE), options)
             self.assertEqual(self.completed(*command, "--"), options)
@@ -135,7 +150,7 @@ class Installed(ScriptCase):
         for words, wanted in (
             (["ben"], ["bench"]), (["bench", "a"], ["all-reduce"]), (["train", "--all-reduce", "=", "ce"], ["central"]),
             (["summary", "--model", "resnet18"], ["resnet18"]), (["train", "--config", "some"], ["some", "file.toml"]),
-            (["train", "--seed", ""], []), (["bench", "all-reduce", "--algorithms", "ring,cen"], ["ring,central"]),
+            (["train", "--seed", ""], []), (["train", "--help", "dev"], ["device"]), (["bench", "all-reduce", "--algorithms", "ring,cen"], ["ring,central"]),
         ):  # fmt: skip
             self.assertEqual(self.completed(*words), wanted, words)
 
