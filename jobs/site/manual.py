@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the man page and the completion of bash from what the program's --help prints.
+"""Makes the man page and the completion of bash from what the program's --help and --help-all print.
 
 usage: manual.py RUEDA MAN_PAGE COMPLETION
 """
@@ -61,7 +61,8 @@ def output(*words):
 def read_help(program, words):
     """(command, what it does, entries) of this command and all below it. An entry is (heading, names, help), a line
     of an example (heading, "", line)."""
-    lines, heading, entries = output(program, *words, "--help").splitlines(), "", []
+    ask = "--help-all" if words == ["train"] else "--help"
+    lines, heading, entries = output(program, *words, ask).splitlines(), "", []
     for line, after in zip(lines[2:], [*lines[3:], ""]):
         entry = ENTRY.match(line)
         if re.match(r"[A-Z][\w ]+:$", line):
@@ -97,7 +98,7 @@ def section(command, about, entries):
 
 def words_of(value, about):
     """What may be a value, with @ in front where files are."""
-    given = LIST.search(about) if value in ("NAME", "LIST") else None
+    given = LIST.search(about) if value in ("NAME", "LIST", "[TOPIC]") else None
     words = given[1].split(", ") if given else [word for word in value.split("|") if re.fullmatch("[a-z0-9-]+", word)]
     return ("@" if FILES.match(value) else "") + " ".join(words + re.findall(r"or the word (\w+)", about))
 

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
+#include "help.hpp"
 #include "hints.hpp"
 #include "options.hpp"
 #include "rueda/core/error.hpp"
@@ -23,27 +24,6 @@ namespace rueda {
 const char* to_string(Cifar10Format v) { return v == Cifar10Format::binary ? "bin" : "py"; }
 
 namespace {
-
-/// In lines that fit the terminal, each option with its default.
-class HelpFormatter final : public CLI::Formatter {
-  std::string make_option(const CLI::Option* option, bool positional) const override {
-    std::string text = option->get_description();
-    if (option->get_required())
-      text += " [required]";
-    else if (option->get_configurable() && !positional && !text.ends_with(']'))
-      text += option->get_expected_max() == 0 ? " [off]" : " [none]";
-    return row(make_option_name(option, positional) + make_option_opts(option), text);
-  }
-  std::string make_subcommand(const CLI::App* command) const override {
-    return row(command->get_name(), command->get_description());
-  }
-  static std::string row(const std::string& name, const std::string& text) {
-    constexpr std::size_t kColumn = 26;
-    const bool fits = name.size() + 4 <= kColumn;
-    return (fits ? "" : "  " + name + '\n') +
-           paragraph(fits ? "  " + name : "", kColumn, text, Terminal::behind_stdout().width());
-  }
-};
 
 void add_summary(CLI::App& app, Request& request) {
   CLI::App& command =
@@ -156,7 +136,7 @@ void add_watch(CLI::App& app, Request& request) {
 }
 
 void build(CLI::App& app, Request& request) {
-  app.formatter(std::make_shared<HelpFormatter>());
+  app.formatter(help_formatter());
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Versions of rueda and its libraries");
   app.footer(
@@ -248,7 +228,9 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return request;
   } catch (const CLI::CallForHelp&) {
-    return PrintText{app.help()};
+    return PrintText{help_text(app, arguments)};
+  } catch (const CLI::CallForAllHelp&) {
+    return PrintText{help_text(app, arguments)};
   } catch (const CLI::CallForVersion& version) {
     require(arguments.size() == 1, "--version is given alone; see rueda --help");
     return PrintText{std::string(version.what()) + '\n'};

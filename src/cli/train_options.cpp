@@ -14,6 +14,7 @@
 
 #include "core/text_input.hpp"
 #include "core/toml_depth.hpp"
+#include "help.hpp"
 #include "hints.hpp"
 #include "options.hpp"
 #include "rueda/core/error.hpp"
@@ -255,11 +256,21 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   }
 }
 
+/// Adds all options of the table. What few runs need comes last in the help.
+void add_table(CLI::App& command, TrainConfig& config) {
+  for (const bool last : {false, true})
+    for (const TrainOption& option : train_options())
+      if ((option.group == std::string_view(kLastGroup)) == last)
+        add_option(command, option, config);
+}
+
 void add_train(CLI::App& app, Request& request) {
   CLI::App& command =
       add_command(app, "train", "Trains a network; start it with mpirun or srun, a rank per device",
                   "  mpirun -n 2 rueda train --model resnet20 --data data/synth\n"
-                  "  mpirun -n 2 rueda train --config recipe.toml --epochs 10");
+                  "  mpirun -n 2 rueda train --config recipe.toml --epochs 10\n"
+                  "  mpirun -n 4 rueda train --run-dir runs/long --resume auto");
+  add_help_topics(command);
   const auto shared = std::make_shared<TrainConfig>();
   TrainConfig& config = *shared;
   const auto prints = std::make_shared<bool>(false);
@@ -279,7 +290,7 @@ void add_train(CLI::App& app, Request& request) {
       .add_flag("--print-config", *prints,
                 "Trains nothing, and prints the recipe that these options come to [off]")
       ->configurable(false);
-  for (const TrainOption& option : train_options()) add_option(command, option, config);
+  add_table(command, config);
   command.get_option("--batch-per-rank")->excludes("--global-batch");
   // The command line is read by now: the recipe only sets what it left open.
   command.parse_complete_callback([recipe, &command, &config] {

@@ -18,7 +18,7 @@ constexpr const char* kData = "Data";
 constexpr const char* kTraining = "Training";
 constexpr const char* kBatch = "Batch";
 constexpr const char* kDevice = "Device";
-constexpr const char* kSums = "Sum of gradients";
+constexpr const char* kSums = "Sums of gradients";
 constexpr const char* kChecks = "Checks";
 constexpr const char* kOutput = "Output";
 constexpr const char* kCheckpoints = "Checkpoints";
@@ -134,15 +134,15 @@ const std::vector<TrainOption> kOptions = {
      "Device that trains; timed: computes nothing, each rank waits as long as computing would "
      "take, and communicates"},
     // A strong scaling study gives each batch its own time.
-    {"compute-ms", kDevice,
+    {"compute-ms", kLastGroup,
      number(&C::compute_ms,
             {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
      free, series, "X",
      "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
-    {"compute-from", kDevice, Text{&C::compute_from}, free, variant, "RUN.json",
+    {"compute-from", kLastGroup, Text{&C::compute_from}, free, variant, "RUN.json",
      "For --backend timed: takes that time from a run of this model, the median of its full "
      "steps"},
-    {"compute-jitter", kDevice,
+    {"compute-jitter", kLastGroup,
      number(&C::compute_jitter,
             {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
      free, variant, "PERCENT",
@@ -155,11 +155,11 @@ const std::vector<TrainOption> kOptions = {
      "blocks; saves memory, costs time, changes no bit"},
     {"deterministic", kDevice, Flag{&C::deterministic}, changes_bits, variant, "",
      "On a GPU: only engines that give the same bits each time"},
-    {"tuning-file", kDevice, Text{&C::tuning_file}, changes_bits, variant, "FILE",
+    {"tuning-file", kLastGroup, Text{&C::tuning_file}, changes_bits, variant, "FILE",
      "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
-    {"tune-engines", kDevice, Flag{&C::tune}, free, none, "",
+    {"tune-engines", kLastGroup, Flag{&C::tune}, free, none, "",
      "Times engines for work that the tuning file does not name yet, and writes the file"},
-    {"plan-cache", kDevice, Text{&C::plan_cache}, own, none, "DIR",
+    {"plan-cache", kLastGroup, Text{&C::plan_cache}, own, none, "DIR",
      "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
     {"threads", kDevice,
      number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
@@ -169,7 +169,7 @@ const std::vector<TrainOption> kOptions = {
      "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
      "host; central: to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
-    {"segment-kb", kSums, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
+    {"segment-kb", kLastGroup, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
      "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by the table or the rule"},
     {"reduce-table", kSums, Text{&C::reduce_table}, changes_bits, variant, "FILE",
@@ -212,7 +212,7 @@ const std::vector<TrainOption> kOptions = {
     {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",
      "What follows when an audit finds wrong arithmetic: the run ends, or the step is computed "
      "again"},
-    {"inject", kChecks, kFault, own, none, "FAULT",
+    {"inject", kLastGroup, kFault, own, none, "FAULT",
      "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
      "from 1, with one of " +
          fault_kinds()},
@@ -247,7 +247,7 @@ const std::vector<TrainOption> kOptions = {
      "Writes what each rank did when, for Perfetto or chrome://tracing"},
     {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
      "Steps in the trace, from the first"},
-    {"profile-layers", kOutput, Flag{&C::profile_layers}, free, variant, "",
+    {"profile-layers", kLastGroup, Flag{&C::profile_layers}, free, variant, "",
      "Takes the time of each layer in the last five steps of the first epoch, which run without a "
      "recording on a GPU; shows FLOP/s, GB/s and the share of what the device can do"},
     {"log-level", kOutput, words<&C::log_level>(), free, none, "",

@@ -82,6 +82,9 @@ using OptionKind = std::variant<Text, NumberIn<std::size_t>, NumberIn<int>, Numb
                                 NumberIn<std::optional<double>>, NumberOrWord<std::size_t>,
                                 NumberOrWord<double>, Flag, Words, Formed>;
 
+/// The heading that comes last in the help.
+inline constexpr const char* kLastGroup = "Tuning and tests";
+
 struct TrainOption {
   const char* name;   ///< without the dashes, as in recipes and in run.json
   const char* group;  ///< heading in the help text

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -9,6 +10,7 @@
 
 #include "cli/cli.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/options.hpp"
 #include "tests/support/common.hpp"
@@ -21,6 +23,10 @@ namespace {
 
 TrainConfig trained_by(const Line& words) {
   return std::get<TrainConfig>(parse_command_line(words));
+}
+
+std::string help_of(const Line& words) {
+  return std::get<PrintText>(parse_command_line(words)).text;
 }
 
 std::string refusal(const Line& words) {
@@ -60,7 +66,7 @@ std::string text_of(const TrainOption& option, const TrainConfig& config) {
 }  // namespace
 
 TEST_CASE("every option is in the help, the record and the configuration", "[command_line]") {
-  const auto help = std::get<PrintText>(parse_command_line({"train", "--help"})).text;
+  const auto help = std::get<PrintText>(parse_command_line({"train", "--help-all"})).text;
   const std::string record = options_json(TrainConfig());
   std::set<std::string> names;
   for (const TrainOption& option : train_options()) {
@@ -214,7 +220,7 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
           Line{"report"}, Line{"watch"}, Line{"bench"}, Line{"bench", "all-reduce"},
           Line{"bench", "tune"}, Line{"bench", "explain"}, Line{"bench", "layers"}}) {
       Line asked = words;
-      asked.push_back("--help");
+      asked.push_back(words == Line{"train"} ? "--help-all" : "--help");
       const auto help = std::get<PrintText>(parse_command_line(asked)).text;
       CHECK_THAT(help, Contains("\nExample:\n  "));
       std::istringstream lines(help.substr(0, help.find("\nExample")));
@@ -222,8 +228,9 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
       for (std::string line; std::getline(lines, line);) {
         INFO(line);
         CHECK(line.size() <= std::stoul(columns));
-        if (line.starts_with("  --")) CHECK(last.ends_with("]"));
-        if (line.starts_with("  -h") || line == "Options:")
+        if (line.starts_with("  --") && !line.starts_with("  --help-all"))
+          CHECK(last.ends_with("]"));
+        if (line.starts_with("  -h") || line.starts_with("  --help-all") || line == "Options:")
           last = "]";
         else if (line.starts_with("  "))
           last = line;
@@ -231,6 +238,40 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
     }
   }
   ::unsetenv("COLUMNS");
+}
+
+TEST_CASE("the first help of train fits a screen, and has what most runs need", "[command_line]") {
+  ::setenv("COLUMNS", "80", 1);
+  const auto help = help_of({"train", "--help"});
+  CHECK(std::ranges::count(help, '\n') <= 60);
+  for (const char* shown : {"--model", "--data", "--epochs", "--batch-per-rank", "--resume"})
+    CHECK_THAT(help, Contains(std::string("  ") + shown));
+  for (const char* hidden : {"--inject", "--segment-kb", "--nesterov"})
+    CHECK_THAT(help, !Contains(std::string("  ") + hidden));
+  ::unsetenv("COLUMNS");
+}
+
+TEST_CASE("help of a topic has its options alone, and that of an option the option",
+          "[command_line]") {
+  const auto all = help_of({"train", "--help-all"});
+  CHECK(all.find("\nTuning and tests:") > all.find("\nOutput:"));
+  std::set<std::string> topics;
+  for (const TrainOption& option : train_options()) {
+    INFO(option.name);
+    const std::string heading = option.group;
+    const std::string topic = lowered(heading.substr(0, heading.find(' ')));
+    topics.insert(topic);
+    const auto help = help_of({"train", "--help", topic});
+    CHECK_THAT(help, Contains("  --" + std::string(option.name)) && Contains(heading + ":"));
+    const auto own = help_of({"train", "--help", option.name});
+    CHECK_THAT(own, Contains("  --" + std::string(option.name)));
+    CHECK((own.find("\n  --") == own.rfind("\n  --") || option.name == topic));
+  }
+  CHECK_THAT(help_of({"train", "--help", "data"}),
+             Contains("--augment") && !Contains("--epochs N"));
+  for (const std::string& topic : topics) CHECK_THAT(help_of({"train", "--help"}), Contains(topic));
+  CHECK_THAT(refusal({"train", "--help", "devise"}),
+             Contains("--help devise") && Contains("did you mean device?"));
 }
 
 TEST_CASE("help and version are texts to print", "[command_line]") {

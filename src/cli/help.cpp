@@ -1,0 +1,111 @@
+#include "help.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "rueda/core/error.hpp"
+#include "rueda/core/text.hpp"
+#include "rueda/display/text.hpp"
+#include "rueda/train/options.hpp"
+
+namespace rueda {
+namespace {
+
+/// The options of train that most runs need.
+constexpr auto kFirst = std::to_array<std::string_view>(
+    {"help", "help-all", "config", "model", "data", "augment", "epochs", "lr", "warmup-epochs",
+     "seed", "batch-per-rank", "backend", "precision", "threads", "all-reduce", "bucket-mb",
+     "checkpoint-every", "resume", "run-dir"});
+
+constexpr const char* kHelpAll = "--help-all";
+
+class HelpFormatter final : public CLI::Formatter {
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    std::string text = option->get_description();
+    if (option->get_required())
+      text += " [required]";
+    else if (option->get_configurable() && !positional && !text.ends_with(']'))
+      text += option->get_expected_max() == 0 ? " [off]" : " [none]";
+    return row(make_option_name(option, positional) + make_option_opts(option), text);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return row(command->get_name(), command->get_description());
+  }
+  static std::string row(const std::string& name, const std::string& text) {
+    constexpr std::size_t kColumn = 26;
+    const bool fits = name.size() + 4 <= kColumn;
+    return (fits ? "" : "  " + name + '\n') +
+           paragraph(fits ? "  " + name : "", kColumn, text, Terminal::behind_stdout().width());
+  }
+};
+
+/// The word that asks for the options below a heading: its first one.
+std::string topic_of(const std::string& heading) {
+  return lowered(heading.substr(0, heading.find(' ')));
+}
+
+std::vector<std::string> topics() {
+  std::vector<std::string> found;
+  for (const TrainOption& option : train_options()) {
+    const std::string topic = topic_of(option.group);
+    if (std::ranges::count(found, topic) == 0) found.push_back(topic);
+  }
+  return found;
+}
+
+/// The word after --help; empty where there is none.
+std::string asked_topic(const std::vector<std::string>& arguments) {
+  const auto help = std::ranges::find_if(
+      arguments, [](const std::string& word) { return word == "--help" || word == "-h"; });
+  const bool last = help == arguments.end() || help + 1 == arguments.end();
+  return last || (help + 1)->starts_with('-') ? "" : *(help + 1);
+}
+
+/// Hides the options that are not of the topic. CLI11 hides those of no group.
+void show_topic(CLI::App& train, const std::string& topic) {
+  bool found = false;
+  for (CLI::Option* option : train.get_options()) {
+    const bool shown = topic_of(option->get_group()) == topic || option->check_lname(topic);
+    if (!shown) option->group("");
+    found = found || shown;
+  }
+  if (!found)
+    throw InputError("--help " + printable(topic) + ": this is neither an option nor one of " +
+                     joined(topics(), ", ") + did_you_mean(topic, topics()));
+}
+
+void show_first(CLI::App& train) {
+  for (CLI::Option* option : train.get_options()) {
+    const bool shown = std::ranges::count(kFirst, option->get_lnames().front()) > 0;
+    option->group(shown ? "Options" : "");
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+
+void add_help_topics(CLI::App& train) {
+  train
+      .set_help_flag("-h,--help",
+                     "Prints what most runs need, or one option, or those of a topic: " +
+                         joined(topics(), ", "))
+      ->option_text("[TOPIC]");
+  train.set_help_all_flag(kHelpAll, "Prints every option");
+}
+
+std::string help_text(CLI::App& app, const std::vector<std::string>& arguments) {
+  const bool all = std::ranges::count(arguments, kHelpAll) > 0;
+  if (app.got_subcommand("train") && !all) {
+    CLI::App& train = *app.get_subcommand("train");
+    const std::string topic = asked_topic(arguments);
+    if (topic.empty())
+      show_first(train);
+    else
+      show_topic(train, topic);
+  }
+  return app.help();
+}
+
+}  // namespace rueda
