@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Has cuDNN plan every convolution of every model for an A100, an H100 and an H200, without a GPU, and writes
-# the table to docs/results/cudnn-plans.md. Takes a quarter of an hour on two cores.
+# the table to docs/results/cudnn-plans.md. Takes some minutes.
 #
 #   jobs/gpu_plans.sh [BUILD]          an existing build with CUDA and cuDNN [build]
 #   RUEDA_PLAN_CACHE=DIR jobs/gpu_plans.sh    also writes the plans there that cuDNN compiled

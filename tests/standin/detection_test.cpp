@@ -143,8 +143,19 @@ TEST_CASE("what is forbidden in a capture fails and makes it invalid") {
   const auto device = make_device_memory(4);
   const auto pageable = std::make_unique<unsigned>();
   const auto recorded = record_nothing(other.get());
+  void* spare = nullptr;
+  CHECK(cudaMalloc(&spare, 4) == cudaSuccess);
+  const auto on_other_device = [] {
+    int devices = 0;
+    CHECK(cudaGetDeviceCount(&devices) == cudaSuccess);
+    CHECK(cudaSetDevice(devices - 1) == cudaSuccess);
+    const cudaError_t code = cudaDeviceSynchronize();
+    CHECK(cudaSetDevice(0) == cudaSuccess);
+    return code;
+  };
   for (const Call& c :
-       {Call{[&] { return cudaMalloc(&memory, 4); }},
+       {Call{[&] { return cudaMalloc(&memory, 4); }}, Call{[&] { return cudaFree(spare); }},
+        Call{on_other_device}, Call{[&] { return cudaStreamSynchronize(other.get()); }},
         Call{[&] { return cudaHostAlloc(&memory, 4, cudaHostAllocDefault); }}, Call{[&] {
           return copy(device.get(), pageable.get(), cudaMemcpyHostToDevice, stream.get());
         }},
@@ -167,6 +178,7 @@ TEST_CASE("what is forbidden in a capture fails and makes it invalid") {
           cudaErrorStreamCaptureInvalidated);
     end(stream.get());
   }
+  CHECK(cudaFree(spare) == cudaSuccess);
   CHECK(cudaStreamWaitEvent(other.get(), event.get(), 0) == cudaErrorCapturedEvent);
   CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal) == cudaErrorNotSupported);
   static_cast<void>(cudaGetLastError());

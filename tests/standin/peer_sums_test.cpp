@@ -129,4 +129,18 @@ TEST_CASE("GPUs that cannot map each other's memory are refused by all ranks") {
   CHECK_ON_ALL_RANKS(refusal(comm, "").empty());
 }
 
+TEST_CASE("memory of another process is not mapped in a capture") {
+  const Gpu gpu;
+  cudaIpcMemHandle_t handle{};
+  void* memory = nullptr;
+  cudaGraph_t graph = nullptr;
+  const cudaStream_t stream = gpu.compute.get();
+  const bool begun =
+      cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+  const cudaError_t code = cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess);
+  const bool spoilt = cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated;
+  static_cast<void>(cudaGetLastError());
+  CHECK_ON_ALL_RANKS(begun && spoilt && code == cudaErrorStreamCaptureUnsupported);
+}
+
 }  // namespace
