@@ -33,7 +33,6 @@ int dispatch(const Request& request, const std::string& command_line) {
           [](const DoctorOptions& options) { return run_doctor(options); },
           [](const EvaluateOptions& options) { return run_evaluate(options); },
           [](const BenchAllReduceOptions& options) { return run_bench_all_reduce(options); },
-          [](const BenchTuneOptions& options) { return run_bench_tune(options); },
           [](const auto& options) {  // of one process: prints on one of those that were started
             if (!speaks_for_all()) return 0;
             if constexpr (std::is_same_v<decltype(options), const WatchOptions&>)

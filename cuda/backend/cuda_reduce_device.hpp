@@ -93,9 +93,8 @@ class CudaReduceDevice final : public ReduceDevice {
     if (from.empty()) return;
     queue_copy(to.data(), from.data(), from.size_bytes(), cudaMemcpyDefault, stream());
   }
-  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-              std::span<float> lost) override {
-    to_bf16(to.data(), from.data(), lost.data(), to.size(), stream());
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from) override {
+    to_bf16(to.data(), from.data(), to.size(), stream());
   }
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
     add_bf16(into.data(), from.data(), into.size(), stream());
@@ -114,12 +113,6 @@ class CudaReduceDevice final : public ReduceDevice {
     queue_copy(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
     wait(record_on(stream));
     return *host;
-  }
-  std::span<float> keep(std::size_t count) override {
-    select();
-    void* memory = kept_.emplace_back(make_device_memory(count * sizeof(float))).get();
-    check(cudaMemsetAsync(memory, 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
-    return {static_cast<float*>(memory), count};
   }
   /// The communication stream, which is waited for: what a kernel wrote is in the
   /// memory of each GPU when the host sees it end, and a kernel that begins later
@@ -219,7 +212,6 @@ class CudaReduceDevice final : public ReduceDevice {
   Event own_tail_ = make_event();
   Growing<DeviceMemory> scratch_;
   Growing<PinnedMemory> host_scratch_;
-  std::vector<DeviceMemory> kept_;
   std::optional<Checks> checks_;
 };
 

@@ -31,28 +31,17 @@ struct SgdUpdate {
   }
 };
 
-/// To bf16; `fed` with what rounding took the last time.
-template <bool fed>
 struct Narrow {
   static constexpr int kPacks = 2;
   Bfloat16* to;
   const float* from;
-  float* lost;
 
   template <int width, int packs>
   __device__ void run(PackPlaces at) const {
     const auto wide = load_packs<float, width, packs>(from, at);
-    Packs<float, width, packs> rest;
     Packs<Bfloat16, width, packs> narrow;
-    if constexpr (fed) rest = load_packs<float, width, packs>(lost, at);
-    each_element<width, packs>([&](int k, int i) {
-      if constexpr (fed)
-        narrow.of[k].values[i] = kernels::narrow_with_feedback(wide.at(k, i), rest.of[k].values[i]);
-      else
-        narrow.set(k, i, wide.at(k, i));
-    });
+    each_element<width, packs>([&](int k, int i) { narrow.set(k, i, wide.at(k, i)); });
     narrow.store(to, at);
-    if constexpr (fed) rest.store(lost, at);
   }
 };
 
@@ -143,12 +132,11 @@ void update_running(float* running, const float* weighted_sums, std::size_t coun
   for_few(count, update, stream);
 }
 
-void to_bf16(Bfloat16* to, const float* from, float* lost, std::size_t count, cudaStream_t stream) {
-  const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(to, from, lost);
-  const auto narrow = [&](auto width, auto fed) {
-    for_each_pack<width>(count, before, Narrow<fed>{to, from, lost}, stream);
-  };
-  with_width<Bfloat16>(before != kNoPacks, narrow, lost != nullptr);
+void to_bf16(Bfloat16* to, const float* from, std::size_t count, cudaStream_t stream) {
+  const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(to, from);
+  with_width<Bfloat16>(before != kNoPacks, [&](auto width) {
+    for_each_pack<width>(count, before, Narrow{to, from}, stream);
+  });
 }
 
 void add_bf16(float* into, const Bfloat16* from, std::size_t count, cudaStream_t stream) {

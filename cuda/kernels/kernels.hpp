@@ -50,9 +50,8 @@ void accumulate(float* into, const float* from, std::size_t count, cudaStream_t 
 void peer_sum(std::span<const float* const> from, std::span<float* const> to, std::size_t count,
               cudaStream_t stream);
 
-/// to[i] = from[i] rounded; if `lost` is not null, by kernels::narrow_with_feedback.
-void to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
-             cudaStream_t stream);
+/// to[i] = from[i] rounded.
+void to_bf16(kernels::Bfloat16* to, const float* from, std::size_t count, cudaStream_t stream);
 /// into[i] = into[i] + from[i].
 void add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count, cudaStream_t stream);
 /// to[i] = from[i].

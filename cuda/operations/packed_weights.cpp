@@ -29,7 +29,7 @@ void PackedWeights::allocate(std::span<const float> values) {
 }
 
 void PackedWeights::pack_all(const Graph& graph, cudaStream_t stream) {
-  if (mirror_) to_bf16(mirror(mirror_), values_.data(), nullptr, values_.size(), stream);
+  if (mirror_) to_bf16(mirror(mirror_), values_.data(), values_.size(), stream);
   for (const auto& [id, p] : padded_) {
     const float* from = values_.data() + graph.parameter(id).offset;
     pad_channels(p.element, p.memory.get(), from, p.rows, p.channels, p.stored, stream);

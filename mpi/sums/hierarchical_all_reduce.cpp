@@ -39,11 +39,6 @@ std::size_t HierarchicalAllReduce::scratch_floats(std::size_t length) const {
   return std::max({guests_.empty() ? 0 : length, inside, across});
 }
 
-std::size_t HierarchicalAllReduce::kept_floats(std::size_t length) const {
-  const RingPlan plan = plan_inside(length);
-  return has_shard() ? sum_across_->kept_floats(plan.chunk(plan.owned()).size()) : 0;
-}
-
 void HierarchicalAllReduce::add_up(std::span<float> slice, bool exactly) {
   if (!has_shard()) {
     exchange({"hand over", 0}, {slice, partner_}, {});

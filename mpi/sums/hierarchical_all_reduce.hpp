@@ -41,8 +41,6 @@ class HierarchicalAllReduce final : public MessageAllReduce {
   std::string_view name() const override { return "hierarchical"; }
   std::string details() const override;
   std::size_t scratch_floats(std::size_t length) const override;
-  std::size_t kept_floats(std::size_t length) const override;
-  std::vector<std::span<float>> carried() override { return sum_across_->carried(); }
 
  private:
   /// The slice of a rank without a shard goes to the one that adds it, and comes back.

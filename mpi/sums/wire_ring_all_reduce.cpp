@@ -29,11 +29,6 @@ namespace {
 
 using kernels::Bfloat16;
 
-template <class T>
-std::span<T> cut_if_any(std::span<T> slice, Range part) {
-  return slice.empty() ? slice : slice.subspan(part.begin, part.size());
-}
-
 /// Floats in which `count` bf16 numbers lie.
 std::size_t floats_for(std::size_t count) { return (count + 1) / 2; }
 
@@ -56,30 +51,16 @@ std::size_t WireRingAllReduce::scratch_floats(std::size_t length) const {
   return std::max(scatter_floats(segments), gather_floats(plan));
 }
 
-std::vector<std::span<float>> WireRingAllReduce::carried() {
-  std::vector<std::span<float>> all;
-  for (const Lost& lost : lost_) all.push_back(lost.values);
-  return all;
-}
-
 void WireRingAllReduce::add_up(std::span<float> slice, bool exactly) {
   if (exactly) return RingAllReduce::add_up(slice, exactly);
   const RingPlan plan = plan_of(slice.size());
-  const auto lost = feedback_ ? lost_by(slice) : std::span<float>{};
   const auto scratch = device_.scratch(scratch_floats(slice.size()));
-  reduce_scatter(plan, slice, lost, scratch);
-  all_gather(plan, slice, lost, scratch);
-}
-
-std::span<float> WireRingAllReduce::lost_by(std::span<const float> slice) {
-  auto found = std::ranges::find_if(lost_, [&](const Lost& l) { return lies_in(slice, l.of); });
-  if (found == lost_.end()) found = lost_.insert(found, {slice, device_.keep(slice.size())});
-  const auto begin = std::size_t(slice.data() - found->of.data());
-  return found->values.subspan(begin, slice.size());
+  reduce_scatter(plan, slice, scratch);
+  all_gather(plan, slice, scratch);
 }
 
 void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> slice,
-                                       std::span<float> lost, std::span<float> scratch) {
+                                       std::span<float> scratch) {
   const Segments segments = Segments::of(plan.largest_chunk(), segment_);
   const std::size_t lag = segments.in_flight();
   const std::size_t room = floats_for(segments.length);
@@ -94,8 +75,7 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
   };
   const auto round = [&](std::size_t m) {
     const Range part = segment(plan.reduce_send(step_of(m)), m);
-    device_.narrow(narrow_view(outgoing(m), part.size()), cut_if_any(slice, part),
-                   cut_if_any(lost, part));
+    device_.narrow(narrow_view(outgoing(m), part.size()), cut(slice, part));
     return device_.record_own();
   };
 
@@ -111,19 +91,19 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
     exchange({"reduce-scatter", step}, {outgoing(m).first(floats_for(sent.size())), plan.right()},
              {incoming(m).first(floats_for(sum.size())), plan.left()});
     journal().add("reduce-scatter", step, [&] {
-      device_.add_narrow(cut_if_any(slice, sum), narrow_view(incoming(m), sum.size()));
+      device_.add_narrow(cut(slice, sum), narrow_view(incoming(m), sum.size()));
       if (lag == 1 && m + 1 < messages) rounded = round(m + 1);
     });
   }
 }
 
 void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
-                                   std::span<float> lost, std::span<float> scratch) {
+                                   std::span<float> scratch) {
   const std::size_t room = floats_for(plan.largest_chunk());
   const auto buffer = [&](int turn) { return scratch.subspan(std::size_t(turn % 2) * room, room); };
   std::array<Event, 2> widened{};  // by buffer
   const auto widen = [&](int turn, Range chunk) {
-    device_.widen(cut_if_any(slice, chunk), narrow_view(buffer(turn), chunk.size()));
+    device_.widen(cut(slice, chunk), narrow_view(buffer(turn), chunk.size()));
     widened[std::size_t(turn % 2)] = device_.record_own();
   };
   const auto wait = [&](int turn) {
@@ -132,8 +112,7 @@ void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
 
   const Range owned = plan.chunk(plan.owned());
   journal().add("all-gather", 0, [&] {
-    device_.narrow(narrow_view(buffer(0), owned.size()), cut_if_any(slice, owned),
-                   cut_if_any(lost, owned));
+    device_.narrow(narrow_view(buffer(0), owned.size()), cut(slice, owned));
     widen(0, owned);
     wait(0);
   });

@@ -20,10 +20,7 @@ namespace {
 // Names in a checkpoint.
 constexpr const char* kWeightsName = "weights.safetensors";
 constexpr const char* kMomentumName = "momentum.safetensors";
-constexpr const char* kCarriedName = "carried.safetensors";
 constexpr const char* kHistoryName = "history.json";
-
-constexpr std::string_view kRankWord = "rank";
 
 constexpr std::size_t kMostManifestBytes = 16 << 20;
 constexpr std::size_t kReadBytes = 1 << 16;
@@ -57,30 +54,6 @@ void rename_checkpoint(const fs::path& from, const fs::path& to) {
   flush_directory(to.parent_path().parent_path());  // the first one made its directory, too
 }
 
-void save_carried(const fs::path& path, const ByRank<float>& carried) {
-  std::vector<TensorData> tensors;
-  for (std::size_t rank = 0; rank < carried.size(); ++rank) {
-    tensors.push_back({.name = fmt::format("{}{}", kRankWord, rank),
-                       .dtype = "F32",
-                       .shape = {carried[rank].size()},
-                       .bytes = std::as_bytes(std::span(carried[rank]))});
-  }
-  write_safetensors(path, tensors, {});
-}
-
-ByRank<float> load_carried(const fs::path& path, std::size_t ranks) {
-  SafetensorsFile file(path);
-  ByRank<float> carried(ranks);
-  for (const TensorEntry& tensor : file.tensors()) {
-    std::string_view name = tensor.name;
-    const auto rank = take(name, kRankWord) ? take_number(name) : std::nullopt;
-    if (!rank || !name.empty() || *rank >= ranks || tensor.dtype != "F32") continue;
-    carried[*rank].resize((tensor.end - tensor.begin) / sizeof(float));
-    file.read(tensor, carried[*rank]);
-  }
-  return carried;
-}
-
 /// Length and CRC-32 of a regular file. `fresh`: from the disk, as far as the
 /// system can be asked not to answer from memory. Throws InputError where it
 /// cannot be read.
@@ -111,13 +84,9 @@ std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& 
   write_output(directory / kHistoryName, [&s](const TextSink& put) {
     for (const SharedText& piece : s.history) put(*piece);
   });
-  std::vector<std::string> names = {kWeightsName, kMomentumName, kHistoryName};
-  if (!s.carried.empty()) {
-    save_carried(directory / kCarriedName, s.carried);
-    names.emplace_back(kCarriedName);
-  }
   std::vector<CheckpointFile> files;
-  for (const std::string& name : names) files.push_back(sum_file(directory, name));
+  for (const char* name : {kWeightsName, kMomentumName, kHistoryName})
+    files.push_back(sum_file(directory, name));
   return files;
 }
 
@@ -188,8 +157,6 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
   load_weights(graph, checkpoint / kMomentumName, s.velocities, {});
   s.history = {share(read_whole(checkpoint_file(checkpoint / kHistoryName), kMostHistoryBytes))};
-  if (has(manifest, kCarriedName))
-    s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;
 }
 

@@ -29,32 +29,13 @@ void add_all_reduce(CLI::App& bench, Request& request) {
   add_number(command, "--seconds", options.seconds, "S",
              "Time after which no repetition of a size begins, except the first 3");
   add_number(command, "--segment-kb", options.train.segment_kb, "KIB",
-             "Pieces in which chunks travel, 0 for the default or, with auto, the table's");
-  add_text(command, "--reduce-table", options.train.reduce_table, "FILE",
-           "Table of rueda bench tune by which auto chooses");
+             "Pieces in which chunks travel, 0 for the default");
   command.add_flag("--verify-messages", options.train.verify_messages,
                    "Each message carries a check sum, as for train");
   add_setup(command, options.train);
   add_text(command, "--json", options.json, "FILE", "Writes everything measured there");
   add_text(command, "--plot", options.plot, "FILE",
            "Draws bandwidth and time over size there, as .png, .pdf or .svg; needs matplotlib");
-}
-
-void add_tune(CLI::App& bench, Request& request) {
-  CLI::App& command = add_command(
-      bench, "tune", "Finds the fastest way to sum each length here, for train --reduce-table",
-      "  mpirun -n 4 rueda bench tune --out table.json\n"
-      "  mpirun -n 4 rueda train --reduce-table table.json");
-  auto& options = options_of<BenchTuneOptions>(command, request);
-  add_text(command, "--out", options.out, "FILE", "Table to write")->required();
-  add_text(
-      command, "--algorithms", options.algorithm_words, "LIST",
-      "Algorithms to choose among, without mpi and nccl; those not available here are left out");
-  add_text(command, "--segments-kb", options.segment_words, "LIST",
-           "Sizes in KiB of the pieces in which chunks travel, 0 for the default");
-  add_text(command, "--most", options.most, "SIZE", "Longest slice that is measured");
-  add_number(command, "--seconds", options.seconds, "S", "About how long it may take in all");
-  add_setup(command, options.train);
 }
 
 void add_explain(CLI::App& bench, Request& request) {
@@ -89,14 +70,13 @@ void add_layers(CLI::App& bench, Request& request) {
 }  // namespace
 
 void add_bench(CLI::App& app, Request& request) {
-  CLI::App& bench = add_command(
-      app, "bench", "Times, tunes and explains the all-reduces; times convolutions", "");
+  CLI::App& bench =
+      add_command(app, "bench", "Times and explains the all-reduces; times convolutions", "");
   bench.require_subcommand(1);
   bench.footer(
       "rueda bench COMMAND --help shows the options of a command.\n\nExample:\n"
       "  mpirun -n 2 rueda bench all-reduce --sizes resnet18 --algorithms ring,mpi");
   add_all_reduce(bench, request);
-  add_tune(bench, request);
   add_explain(bench, request);
   add_layers(bench, request);
 }

@@ -175,6 +175,7 @@ std::string unknown_option(const CLI::App& begun, const std::vector<std::string>
   if (begun.get_option_no_throw(name) != nullptr)
     return fmt::format("{} stands before its command: write {} {} ...", printable(name),
                        full_name(begun), printable(name));
+  if (const std::string removal = removal_of(begun, name); !removal.empty()) return removal;
   std::string value = rest.size() > 1 ? rest[1] : "";
   if (name != rest.front()) value = rest.front().substr(name.size() + 1);
   return "unknown option " + printable(rest.front()) + hint_for(begun, name, value);
@@ -186,6 +187,7 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::string first = rest.empty() ? "" : rest.front();
   const CLI::App& begun = begun_command(app);
   if (!known_commands(begun).empty() && !first.starts_with('-')) {
+    if (const std::string removal = removal_of(begun, first); !removal.empty()) return removal;
     const std::string of = &begun == &app ? "" : " of " + begun.get_name();
     return (first.empty() ? "a command" + of + " is missing"
                           : "'" + printable(first) + "' is not a command" + of) +

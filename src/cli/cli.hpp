@@ -16,10 +16,9 @@ struct PrintText {
 };
 
 /// What a command line asks for, with every default filled in and checked.
-using Request =
-    std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
-                 EvaluateOptions, BenchAllReduceOptions, BenchTuneOptions, BenchExplainOptions,
-                 BenchLayersOptions, PredictOptions, ReportOptions, WatchOptions>;
+using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
+                             EvaluateOptions, BenchAllReduceOptions, BenchExplainOptions,
+                             BenchLayersOptions, PredictOptions, ReportOptions, WatchOptions>;
 
 /// Reads the arguments after the program's name, and the recipe that they name.
 /// Throws InputError with one message that also names the right --help.

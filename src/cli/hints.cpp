@@ -40,6 +40,26 @@ const std::array<Synonyms, 16> kSynonyms{{
     {"backend", {"device", "accelerator"}},
 }};
 
+/// What earlier versions had.
+struct Removal {
+  std::string_view command;
+  std::string_view word;
+  const char* use;
+};
+constexpr const char* kUseAuto =
+    "give --all-reduce auto, or the algorithm that rueda bench all-reduce finds fastest";
+constexpr std::array<Removal, 4> kRemovals{{
+    {"train", "wire-error-feedback",
+     "it halved a difference that another seed makes ten times as large; give --wire bf16 alone, "
+     "or "
+     "--wire fp32"},
+    {"train", "reduce-table", kUseAuto},
+    {"all-reduce", "reduce-table", kUseAuto},
+    {"bench", "tune",
+     "rueda bench all-reduce shows which algorithm is the fastest at each length, and train "
+     "--all-reduce auto chooses by a rule"},
+}};
+
 /// Words that ask for ranks, as PyTorch's, Horovod's and MPI's launchers know them.
 constexpr std::array<std::string_view, 17> kRankWords = {
     "n",     "np",       "gpus",        "num-gpus",   "ngpus",         "n-gpus",
@@ -65,6 +85,15 @@ std::string launch_line(const CLI::App& command, const std::string& value) {
 std::string full_name(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
   return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
+}
+
+std::string removal_of(const CLI::App& command, const std::string& word) {
+  const std::string name = plain_name(word);
+  const auto had = [&](const Removal& r) {
+    return r.command == command.get_name() && r.word == name;
+  };
+  const auto found = std::ranges::find_if(kRemovals, had);
+  return found == kRemovals.end() ? "" : printable(word) + " was removed: " + found->use;
 }
 
 std::string hint_for(const CLI::App& command, const std::string& word, const std::string& value) {

@@ -90,6 +90,8 @@ class RecipeReader {
     CLI::Option* option = command_.get_option_no_throw("--" + item.name);
     if (option != nullptr && option->get_configurable() && option->check_lname(item.name))
       return *option;
+    if (const std::string removal = removal_of(command_, item.name); !removal.empty())
+      throw InputError(place(item.line) + ": " + removal);
     throw InputError(fmt::format("{}: '{}' is not an option of rueda {} that a recipe may set{}",
                                  place(item.line), printable(item.name), command_.get_name(),
                                  hint_for(command_, item.name, item.value)));
@@ -240,10 +242,22 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
              [&](const std::string& text) { set_option(option, config, text); });
 }
 
+/// Throws InputError where a resumed run used what was removed since.
+void refuse_removed(const CLI::App& command, const Json& options, const std::string& resumed) {
+  for (const auto& [name, value] : options.items()) {
+    const std::string removal = removal_of(command, "--" + name);
+    if (removal.empty() || value.is_null() || value == Json(false)) continue;
+    throw InputError(fmt::format(
+        "{}: {}. This run used it: finish it with the version that began it, or begin anew",
+        resumed, removal));
+  }
+}
+
 void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   const auto manifest = first_readable(resume_candidates(config));
   if (!manifest) return;
   const Json options = Json::parse(manifest->config);
+  refuse_removed(command, options, resume_words(config));
   // Buckets that were chosen stay, whatever a measurement would say now.
   if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
   for (const TrainOption& option : train_options()) {
@@ -296,8 +310,6 @@ void add_train(CLI::App& app, Request& request) {
   command.parse_complete_callback([recipe, &command, &config] {
     if (!recipe->empty()) RecipeReader(command, *recipe).apply();
     if (!config.resume.empty()) apply_resumed_options(command, config);
-    if (!config.reduce_table.empty())
-      set_if_open(*command.get_option("--all-reduce"), "auto", "--reduce-table");
     for (const TrainOption& option : train_options())
       if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
   });

@@ -82,8 +82,6 @@ Json profile_json(const LayerProfile& profile) {
 Json all_reduce_json(const RunRecord& run) {
   Json j;
   j["algorithm"] = run.all_reduce;
-  if (!run.reduce_table_hash.empty())
-    j["table"] = {{"file", run.config.reduce_table}, {"rows_hash", run.reduce_table_hash}};
   j["transport"] = run.transport;
   j["gradient_bytes"] = run.gradient_bytes;
   j["bucket_mb"] = run.bucket_mb;

@@ -19,7 +19,6 @@
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
-#include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
@@ -34,32 +33,6 @@ inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks
     return fmt::format("{}, {}, {} thread{}", rank.backend, rank.device, rank.threads,
                        rank.threads == 1 ? "" : "s");
   });
-}
-
-/// Collective: gives every rank what it carries over from sum to sum. `carried`
-/// is that of rank 0. Does nothing and returns false where it was of other
-/// ranks or buckets.
-inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
-                            ByRank<float> carried) {
-  const auto parts = all_reduce.carried();
-  std::size_t floats = 0;
-  for (const auto& part : parts) floats += part.size();
-  const std::vector<std::size_t> counts = all_gather(world, floats);  // by rank
-  if (carried.empty() && std::ranges::max(counts) == 0) carried.resize(counts.size());
-  const bool fits =
-      std::ranges::equal(carried, counts, {}, [](const auto& one) { return one.size(); });
-  if (!all_gather(world, fits).front()) return false;
-  carried.resize(counts.size());
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    carried[rank].resize(counts[rank]);
-    world.broadcast(std::as_writable_bytes(std::span(carried[rank])), 0);
-  }
-  std::span<const float> mine = carried[std::size_t(world.rank())];
-  for (const auto& part : parts) {
-    backend.upload(part, mine.first(part.size()));
-    mine = mine.subspan(part.size());
-  }
-  return true;
 }
 
 /// Calls before and after training may take this many times --stall-seconds:
@@ -115,16 +88,12 @@ class Resuming {
     if (world_.rank() != 0) return std::nullopt;
     return HostWeights{std::move(snapshot_.parameters), std::move(snapshot_.statistics)};
   }
-  /// Restores velocities and what the all-reduce carries over, which has summed each bucket once.
-  void restore(Backend& backend, AllReduce& all_reduce, std::span<float> velocities) {
+  /// Restores the velocities of the optimizer.
+  void restore(Backend& backend, std::span<float> velocities) {
     if (!point_) return;
     snapshot_.velocities.resize(velocities.size());
     world_.broadcast(std::as_writable_bytes(std::span(snapshot_.velocities)), 0);
     backend.upload(velocities, std::exchange(snapshot_.velocities, {}));
-    if (restore_carried(world_, backend, all_reduce, std::move(snapshot_.carried))) return;
-    point_->remarks.push_back(
-        "not bit for bit as without the interruption: what rounding on the wire took was kept for "
-        "other ranks or buckets, and is dropped");
   }
 
   /// Lines for the user, also on other machines and versions, which may change the last bits.
@@ -145,14 +114,9 @@ class Resuming {
 class RunCheckpoints {
  public:
   /// The references must outlive it. `data` as in Manifest.
-  RunCheckpoints(Session& session, RankGroup& world, Replica& replica, AllReduce& all_reduce,
-                 RunRecord& run, std::vector<std::string> data)
-      : session_(session),
-        world_(world),
-        replica_(replica),
-        all_reduce_(all_reduce),
-        run_(run),
-        data_(std::move(data)) {
+  RunCheckpoints(Session& session, RankGroup& world, Replica& replica, RunRecord& run,
+                 std::vector<std::string> data)
+      : session_(session), world_(world), replica_(replica), run_(run), data_(std::move(data)) {
     if (world_.rank() != 0) return;
     const auto directory = fs::path(run_.config.run_dir) / kCheckpointsName;
     writer_ = std::make_unique<CheckpointWriter>(directory, replica_.graph(), run_.config.keep,
@@ -163,11 +127,9 @@ class RunCheckpoints {
   void save(const TrainPosition& position, std::span<float> velocities) {
     const Stopwatch pause;
     await_writer();
-    auto carried = gather_carried();
     together(world_, [&] {
       if (!writer_) return;
       Snapshot& copy = writer_->free_snapshot();
-      copy.carried = std::move(carried);
       download(replica_.parameters(), copy.parameters);
       download(replica_.running_statistics(), copy.statistics);
       download(velocities, copy.velocities);
@@ -227,20 +189,9 @@ class RunCheckpoints {
             .files = {}};
   }
 
-  ByRank<float> gather_carried() {
-    if (!run_.config.wire_error_feedback) return {};
-    std::vector<float> values;
-    for (const auto& part : all_reduce_.carried()) {
-      values.resize(values.size() + part.size());
-      replica_.backend().download(std::span(values).last(part.size()), part);
-    }
-    return from_bytes<float>(world_.gather(std::as_bytes(std::span(values)), 0));
-  }
-
   Session& session_;
   RankGroup& world_;
   Replica& replica_;
-  AllReduce& all_reduce_;
   RunRecord& run_;
   std::vector<std::string> data_;
   std::unique_ptr<CheckpointWriter> writer_;  ///< on rank 0

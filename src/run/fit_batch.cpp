@@ -218,17 +218,15 @@ class Fitter {
     return largest_batch(bytes, std::min(most, kUnit - 1), single);
   }
 
-  /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.
+  /// Scratch memory is the buckets' in turn.
   std::size_t message_floats() const {
     std::size_t scratch = 0;
-    std::size_t kept = 0;
     std::size_t begin = 0;
     for (const std::size_t end : request_.bucket_ends) {
       scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
-      kept += request_.all_reduce.kept_floats(end - begin);
       begin = end;
     }
-    return scratch + kept;
+    return scratch;
   }
 
   RankGroup& group_;

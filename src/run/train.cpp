@@ -223,15 +223,14 @@ class TrainRun {
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, world_.rank() == 0, reducer_->journal());
     const auto monitor = open_monitor(device_.uuid);
-    RunCheckpoints checkpoints(session_, world_, *replica_, *sums_.all_reduce, run_,
-                               data_lines(data_));
+    RunCheckpoints checkpoints(session_, world_, *replica_, run_, data_lines(data_));
     const auto save = [&](const auto& position, auto velocities) {
       checkpoints.save(position, velocities);
     };
     auto trainer = std::make_unique<TrainLoop>(
         TrainerParts{config_, plan_, world_, *replica_, *reducer_, data_, console, clock_.watch(),
                      resuming_.from(), monitor.get(), host.get(), stop_requested, save});
-    resuming_.restore(*backend_, *sums_.all_reduce, trainer->velocities());
+    resuming_.restore(*backend_, trainer->velocities());
     clock_.lap("optimizer");
     introduce_ranks();
     console.begin(run_, warnings_, remark_lines(data_.remarks, remarks, resuming_.remarks(run_)));

@@ -47,14 +47,6 @@ void check_all_reduce(const TrainConfig& c) {
       c.wire == Wire::fp32 || c.reduce_order == ReduceOrder::ring,
       "--reduce-order fixed is there for equal bits, which --wire bf16 rounds away: give one of "
       "the two");
-  require(!c.wire_error_feedback || c.wire == Wire::bf16,
-          "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
-  require(!c.wire_error_feedback || c.bucket_mb != kAutoBucketMb,
-          "--bucket-mb auto measures sums first, of which --wire-error-feedback would keep the "
-          "rounding errors: give --bucket-mb a number");
-  require(
-      c.reduce_table.empty() || c.all_reduce == Algorithm::automatic,
-      "--reduce-table is for --all-reduce auto, not for " + algorithm + ": give one of the two");
   require(c.all_reduce != Algorithm::nccl || c.backend != BackendChoice::cpu,
           "--all-reduce nccl sums on GPUs, and --backend cpu trains without: give --all-reduce "
           "ring");

@@ -166,19 +166,14 @@ const std::vector<TrainOption> kOptions = {
      variant, "N", "Threads of a rank, 0 for cores / ranks"},
 
     {"all-reduce", kSums, words<&C::all_reduce>(), changes_bits, variant, "",
-     "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
+     "Sum of the gradients. ring; auto: by a rule on the length; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
      "host; central: to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
     {"segment-kb", kLastGroup, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
      "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
-     "changes no bit; 0: by the table or the rule"},
-    {"reduce-table", kSums, Text{&C::reduce_table}, changes_bits, variant, "FILE",
-     "The algorithm for each length, as rueda bench tune measured it; means --all-reduce auto; the "
-     "same file gives the same bits"},
+     "changes no bit; 0: by a rule"},
     {"wire", kSums, words<&C::wire>(), changes_bits, variant, "",
      "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
-    {"wire-error-feedback", kSums, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
-     "With --wire bf16: adds the rounding error in the next step"},
     {"reduce-order", kSums, words<&C::reduce_order>(), changes_bits, variant, "",
      "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
     {"overlap", kSums, words<&C::overlap>(), free, variant, "",

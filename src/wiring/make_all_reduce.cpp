@@ -16,7 +16,7 @@
 #include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
-#include "reduce_tables.hpp"
+#include "reduce_rule.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"
@@ -54,8 +54,7 @@ class ReduceMaker {
   std::unique_ptr<AllReduce> make_asked() {
     if (settings_.algorithm != Algorithm::automatic)
       return make_way({settings_.algorithm, segment_bytes()});
-    ReduceTable table = settings_.table.rows.empty() ? by_rule() : settings_.table;
-    return std::make_unique<ChosenAllReduce>(std::move(table), [this](ReduceWay way) {
+    return std::make_unique<ChosenAllReduce>(by_rule(), [this](ReduceWay way) {
       if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
       return make_way(way);
     });
@@ -101,12 +100,9 @@ class ReduceMaker {
                                               place_.device, book_);
   }
 
-  /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.
+  /// Of one algorithm for all lengths: the user's, else the usual ones.
   std::size_t segment_bytes() const {
-    if (settings_.segment_bytes > 0) return settings_.segment_bytes;
-    for (const auto& row : settings_.table.rows)
-      if (row.way.algorithm == settings_.algorithm) return row.way.segment_bytes;
-    return usual_segment_bytes(situation());
+    return settings_.segment_bytes > 0 ? settings_.segment_bytes : usual_segment_bytes(situation());
   }
 
   /// In floats; 0 stays 0.
@@ -160,8 +156,7 @@ class ReduceMaker {
   std::unique_ptr<AllReduce> make_ring(std::unique_ptr<Exchange> ranks, const ReduceWay& way) {
     if (fixed()) return std::make_unique<FixedOrderAllReduce>(std::move(ranks), place_.device);
     if (settings_.wire == Wire::bf16) {
-      return std::make_unique<WireRingAllReduce>(std::move(ranks), place_.device, segment_of(way),
-                                                 settings_.error_feedback);
+      return std::make_unique<WireRingAllReduce>(std::move(ranks), place_.device, segment_of(way));
     }
     return std::make_unique<RingAllReduce>(std::move(ranks), place_.device, segment_of(way));
   }
@@ -216,7 +211,6 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
   std::string text(made.name());
   if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos)
     text += ", fixed order";
-  if (settings.error_feedback) text += " with error feedback";
   return settings.verify_messages ? text + ", messages verified" : text;
 }
 
@@ -244,21 +238,13 @@ std::string other_choice(const ReduceSettings& settings, const ReducePlace& plac
 
 }  // namespace
 
-ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
-                               std::string_view backend, Transport transport) {
-  ReduceSettings settings{.algorithm = config.all_reduce,
-                          .order = config.reduce_order,
-                          .segment_bytes = config.segment_kb * 1024,
-                          .wire = config.wire,
-                          .error_feedback = config.wire_error_feedback,
-                          .verify_messages = config.verify_messages,
-                          .fault = config.fault,
-                          .table = {}};
-  if (config.reduce_table.empty()) return settings;
-  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
-                        to_string(transport)};
-  settings.table = load_reduce_table(world, config.reduce_table, here);
-  return settings;
+ReduceSettings reduce_settings(const TrainConfig& config) {
+  return {.algorithm = config.all_reduce,
+          .order = config.reduce_order,
+          .segment_bytes = config.segment_kb * 1024,
+          .wire = config.wire,
+          .verify_messages = config.verify_messages,
+          .fault = config.fault};
 }
 
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
@@ -290,9 +276,7 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   const TransportDecision decision = transport_of(world, config, device);
   run.transport = to_string(decision.transport);
   sums.warning = decision.warning;
-  const ReduceSettings settings =
-      reduce_settings(world, config, backend.name(), decision.transport);
-  if (!config.reduce_table.empty()) run.reduce_table_hash = rows_hash(settings.table);
+  const ReduceSettings settings = reduce_settings(config);
   const ReducePlace place{world, device, decision.transport,
                           GradientLayout(graph, std::size_t(world.size())).memory()};
   sums.all_reduce = make_all_reduce(settings, place);

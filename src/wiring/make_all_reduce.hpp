@@ -19,18 +19,14 @@ namespace rueda {
 struct ReduceSettings {
   Algorithm algorithm = Algorithm::ring;
   ReduceOrder order = ReduceOrder::ring;
-  std::size_t segment_bytes = 0;  ///< 0: by the table, else by a rule
+  std::size_t segment_bytes = 0;  ///< 0: by a rule
   Wire wire = Wire::fp32;
-  bool error_feedback = false;   ///< of a bf16 wire
   bool verify_messages = false;  ///< each carries a check sum
   InjectedFault fault = {};      ///< of a message; other kinds have no effect here
-  ReduceTable table;             ///< for `automatic`; no rows: by a rule
 };
 
-/// Collective: the settings of `config`, with the table of --reduce-table,
-/// which has to fit ranks, `backend` and `transport`. Throws InputError.
-ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
-                               std::string_view backend, Transport transport);
+/// The settings of `config`.
+ReduceSettings reduce_settings(const TrainConfig& config);
 
 /// Ranks and memory of an all-reduce; all of it outlives the all-reduce.
 struct ReducePlace {

@@ -74,7 +74,6 @@ class AllReduce(ProgramCase):
             (["--plot", "nowhere/a.png"], "--plot nowhere/a.png"),
             (["--json", "."], "--json ."),
             (["--transport", "staged"], "host memory"),
-            (["--reduce-table", "none.json"], "none.json"),
             (["--algorithms", "ring,nccl"], "'nccl'"),
             (["--algorithms", "ring,mpi", "--verify-messages"], "'mpi': --verify-messages"),
             (["--algorithms", "fixed", "--wire", "bf16"], "'fixed': the fixed order goes over the wire in fp32"),
@@ -88,39 +87,6 @@ class AllReduce(ProgramCase):
     def test_ranks_that_are_asked_otherwise(self):
         asked = [(1, ["bench", "all-reduce", "--sizes", size]) for size in ("4", "8")]
         self.refused(self.program.run_contexts(asked), "--sizes 4", "--sizes 8")
-
-
-class Tune(ProgramCase):
-    time_limit = 200
-
-    def test_a_table_that_the_benchmark_and_training_go_by(self):
-        words = ("--algorithms", "ring", "--segments-kb", "0,1", "--most", "16k", "--seconds", "2")
-        result = self.program.run_ranks(2, "bench", "tune", "--out", "t.json", *words, "--threads", "1")
-        self.completed(result)
-        table = self.read("t.json")
-        self.assertIn("5 lengths from 16 B to 4.10 kB, 2 ways to sum, about 2 s at most", result.out)
-        self.assertIn(table["rows_hash"], result.out)
-        self.assertIsNone(table["rows"][-1]["most_bytes"])
-        self.assertEqual({row["algorithm"] for row in table["rows"]}, {"ring"})
-        measured = [(one["bytes"], one["segment_bytes"]) for one in table["measured"]]
-        self.assertEqual(measured, [*[(16 * 4**k, 0) for k in range(5)], (4096, 1024)])
-        self.assertEqual(table["layout"], [0, 0])
-        self.used = {"file": "t.json", "rows_hash": table["rows_hash"]}
-        self.check_benchmark()
-        self.check_training()
-
-    def check_benchmark(self):
-        words = ("bench", "all-reduce", *FEW, "--sizes", "4k", "--algorithms", "auto", "--reduce-table", "t.json")
-        result = self.completed(self.program.run_ranks(2, *words, "--json", "a.json"))
-        self.assertIn(f"auto goes by t.json (rows {self.used['rows_hash']})", result.out)
-        self.assertEqual(self.read("a.json")["reduce_table"], self.used)
-        self.refused(self.program.run_ranks(3, *words), "2 ranks on 1 host, and these are 3 ranks")
-
-    def check_training(self):
-        words = ("train", *SMALL, "--reduce-table", "t.json", "--run-dir", "run", "--progress", "off")
-        self.completed(self.program.run_ranks(2, *words))
-        self.assertEqual(self.program.record("run")["all_reduce"]["table"], self.used)
-        self.refused(self.program.run_ranks(3, *words, "--overwrite"), "--reduce-table t.json")
 
 
 class Layers(ProgramCase):
@@ -162,14 +128,12 @@ class Commands(ProgramCase):
 
     def test_help_names_them(self):
         text = self.completed(self.program.run("bench", "--help")).out
-        for command in ("all-reduce", "tune", "explain", "layers"):
+        for command in ("all-reduce", "explain", "layers"):
             self.assertRegex(text, rf"(?m)^  {command} ")
             own = self.completed(self.program.run("bench", command, "--help")).out
             self.assertIn(f"rueda bench {command}", own)
 
     def test_what_is_refused(self):
-        words = ("bench", "tune", "--out", "nowhere/t.json")
-        self.refused(self.program.run(*words), "nowhere/t.json")
         self.refused(self.program.run_ranks(2, "bench", "nonsense"), "'nonsense'")
 
 

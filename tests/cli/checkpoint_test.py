@@ -121,7 +121,7 @@ class CheckpointTest(ProgramCase):
         kinds = {
             "stream": ["--input", "stream", "--input-workers", "1", "--accumulate", "2", "--overlap", "on",
                        "--bucket-mb", "0.3", "--nesterov"],
-            "wire": ["--wire", "bf16", "--wire-error-feedback", "--bucket-mb", "0.3"],
+            "wire": ["--wire", "bf16", "--bucket-mb", "0.3"],
             "fixed": ["--reduce-order", "fixed", "--shard", "fixed", "--warmup-epochs", "1"],
         }
         for name, words in kinds.items():
@@ -225,7 +225,11 @@ class CheckpointTest(ProgramCase):
         refused = self.alone("--resume", str(checkpoint), "--run-dir", "lies-on")
         self.refused(refused, "--model '\\x1b[2j' is not known")
         self.assertNotIn("\x1b", refused.err)
-        rewrite(checkpoint, {"model": "resnet20", "help": True, "--": 1})  # no options of a run
+        rewrite(checkpoint, {"model": "resnet20", "wire-error-feedback": True})
+        refused = self.alone("--resume", str(checkpoint), "--run-dir", "lies-on")
+        self.refused(refused, "--wire-error-feedback was removed", "begin anew")
+        # No options of a run, and one that was removed and not used.
+        rewrite(checkpoint, {"help": True, "--": 1, "wire-error-feedback": False, "reduce-table": None})
         self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).out)
 
     def test_what_does_not_fit_is_refused(self):

@@ -19,7 +19,7 @@ AUTO = ["--all-reduce", "auto"]
 WAYS = [
     (2, ["--all-reduce", "ring"]),
     (3, ["--all-reduce", "ring", "--segment-kb", "16"]),
-    (3, ["--wire", "bf16", "--wire-error-feedback"]),
+    (3, ["--wire", "bf16"]),
     (3, ["--reduce-order", "fixed", "--all-reduce", "ring"]),
     (3, ["--all-reduce", "doubling"]),
     (4, ["--all-reduce", "hierarchical"]),
@@ -92,12 +92,6 @@ class Refused(VerifyCase):
             ):
                 with self.subTest(way=way, words=words):
                     self.refused(self.start(2, "--all-reduce", way, *words), words_of_it, f"--all-reduce {way}")
-
-    def test_a_table_that_names_one(self):
-        words = ["bench", "tune", "--out", "t.json", "--algorithms", "shared", "--most", "4k"]
-        self.completed(self.program.run_ranks(2, *words, "--seconds", "1", "--threads", "1"))
-        result = self.start(2, *VERIFY, "--reduce-table", "t.json")
-        self.refused(result, "--verify-messages", "shared")
 
     def test_a_message_that_one_rank_never_gets(self):
         result = self.start(1, "--inject", "corrupt-message:0:1")

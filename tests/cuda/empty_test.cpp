@@ -26,11 +26,7 @@ void add_calls_of_elements(std::vector<Call>& calls) {
     calls.push_back({name, std::move(queue)});
   };
   add("accumulate", [](Element) { accumulate(nullptr, nullptr, 0, nullptr); });
-  add("to_bf16", [](Element) { to_bf16(nullptr, nullptr, nullptr, 0, nullptr); });
-  add("to_bf16, fed", [](Element) {
-    float lost = 0;
-    to_bf16(nullptr, nullptr, &lost, 0, nullptr);
-  });
+  add("to_bf16", [](Element) { to_bf16(nullptr, nullptr, 0, nullptr); });
   add("add_bf16", [](Element) { add_bf16(nullptr, nullptr, 0, nullptr); });
   add("to_fp32", [](Element) { to_fp32(nullptr, nullptr, 0, nullptr); });
   add("no slices", [](Element) { to_fp32(nullptr, nullptr, Slices{}, nullptr); });

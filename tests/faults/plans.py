@@ -18,7 +18,7 @@ SUMS = [
     ["--all-reduce", "hierarchical"],
     ["--reduce-order", "fixed", "--shard", "fixed"],
     ["--all-reduce", "ring", "--wire", "bf16", "--bucket-mb", "0.3"],
-    ["--all-reduce", "ring", "--wire", "bf16", "--wire-error-feedback"],
+    ["--all-reduce", "ring", "--wire", "bf16"],
 ]
 OTHERS = [
     ["--overlap", "on"],

@@ -125,10 +125,6 @@ class Corpus:
         run([*MPI, self.rueda, "bench", "all-reduce", "--sizes", "4k,64k", "--algorithms", "ring,mpi",
              "--repetitions", "2", "--json", bench])
         self.write("bench_json", "two-ranks", compact(json.loads(bench.read_text())))
-        rows = [{"most_bytes": 4096, "algorithm": "doubling", "segment_bytes": 0},
-                {"most_bytes": None, "algorithm": "ring", "segment_bytes": 65536}]
-        self.write("reduce_table", "two-rows", compact({
-            "rueda_reduce_table": 1, "layout": [0, 0], "backend": "cpu", "transport": "host", "rows": rows}))
         self.write("tuning", "one", compact({
             "rueda_tuning": 1, "device": "GPU", "cudnn": "9.0.0", "engines": {"forward bf16 1x2x3x4": "eng7{k1=2}"}}))
 

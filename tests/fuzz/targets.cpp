@@ -31,7 +31,6 @@
 #include "rueda/weights/weights_file.hpp"
 #include "tests/support/small_graphs.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/reduce_tables.hpp"
 
 namespace {
 
@@ -167,10 +166,6 @@ constexpr Target kTargets[] = {
     {"recipe", "recipe.toml",
      [](const Input& in) {
        rueda::parse_command_line({"train", "--config", in.file.string()});
-     }},
-    {"reduce_table", "table.json",
-     [](const Input& in) {
-       rueda::parse_reduce_table(in.text(), "table.json", {{0, 0}, "cpu", "host"});
      }},
     {"run_json", "run.json", report_run},
     {"safetensors", "weights.safetensors", read_weights},

@@ -133,6 +133,5 @@ MUTATIONS = [
      "cut(slice, plan.chunk(plan.gather_receive(step)))", ["unit [algorithms]"]),
     ("mpi/sums/fixed_order_all_reduce.cpp", "slots[order.next_slot()] = contribution;",
      "slots[order.next_slot()] = contributions[0];", ["unit [algorithms]"]),
-    ("mpi/sums/wire_ring_all_reduce.cpp", "feedback_ ? lost_by(slice) : std::span<float>{}", "std::span<float>{}",
-     ["unit [wire]"]),
+    ("mpi/sums/wire_ring_all_reduce.cpp", "if (exactly) return", "if (false) return", ["unit [wire]"]),
 ]

@@ -20,12 +20,15 @@ constexpr std::size_t kArena = 70'000;
 struct Gpu {
   cuda::Stream compute = cuda::make_stream();
   cuda::CudaReduceDevice device{compute.get()};
+  std::vector<cuda::DeviceMemory> kept = {};
 
-  /// Zeros, which the communication stream has written.
+  /// Zeros, for as long as this object lives.
   std::span<float> keep(std::size_t count) {
-    const auto memory = device.keep(count);
-    device.wait(device.record_own());
-    return memory;
+    void* memory = kept.emplace_back(cuda::make_device_memory(count * sizeof(float))).get();
+    cuda::check(cudaMemsetAsync(memory, 0, count * sizeof(float), compute.get()),
+                "cudaMemsetAsync");
+    cuda::check(cudaStreamSynchronize(compute.get()), "cudaStreamSynchronize");
+    return {static_cast<float*>(memory), count};
   }
   std::vector<float> read(std::span<const float> memory) {
     std::vector<float> values(memory.size());

@@ -110,7 +110,7 @@ inline ReduceCase ring_of(std::size_t segment) {
 inline ReduceCase wire_ring_of(std::size_t segment) {
   return {"bf16 wire in segments of " + std::to_string(segment),
           [segment](const Place& p) {
-            return std::make_unique<WireRingAllReduce>(p.exchange(), p.device, segment, false);
+            return std::make_unique<WireRingAllReduce>(p.exchange(), p.device, segment);
           },
           false, 500};
 }

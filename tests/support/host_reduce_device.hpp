@@ -34,9 +34,8 @@ class QueueingReduceDevice : public ReduceDevice {
   void copy(std::span<float> to, std::span<const float> from) override {
     queue([=] { std::copy(from.begin(), from.end(), to.begin()); });
   }
-  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-              std::span<float> lost) override {
-    queue([=] { narrow_part(to, from, lost, 0, to.size()); });
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from) override {
+    queue([=] { narrow_part(to, from, 0, to.size()); });
   }
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
     queue([=] { add_narrow_part(into, from, 0, into.size()); });
@@ -44,7 +43,8 @@ class QueueingReduceDevice : public ReduceDevice {
   void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
     queue([=] { widen_part(to, from, 0, to.size()); });
   }
-  std::span<float> keep(std::size_t count) override { return kept_.emplace_back(count); }
+  /// Device memory that lives as long as the device.
+  std::span<float> allocate(std::size_t count) { return kept_.emplace_back(count); }
   std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override {
     auto* block = static_cast<float*>(peers_->allocate(count * sizeof(float)));
     if (block == nullptr) throw RunError("no room in /dev/shm");
@@ -66,12 +66,6 @@ class QueueingReduceDevice : public ReduceDevice {
   }
   /// The most that was asked for.
   std::size_t scratch_floats() const { return scratch_.size(); }
-  /// All that is kept.
-  std::size_t kept_floats() const {
-    std::size_t sum = 0;
-    for (const auto& block : kept_) sum += block.size();
-    return sum;
-  }
   /// Whether the device handed this address out as its own memory.
   bool owns(const void* pointer) const {
     const auto holds = [pointer](const std::vector<float>& block) {
@@ -154,8 +148,6 @@ class SlowReduceDevice final : public QueueingReduceDevice {
     worker_.join();
   }
 
-  /// Device memory that lives as long as the device.
-  std::span<float> allocate(std::size_t count) { return keep(count); }
   std::size_t staged_copies() const { return staged_copies_; }
   /// Events that were recorded and not waited for.
   std::size_t pending_events() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <deque>
 #include <vector>
 
 #include "rueda/backend/backend.hpp"
@@ -31,9 +30,8 @@ class HostAdder final : public ReduceDevice {
   void copy(std::span<float> to, std::span<const float> from) override {
     std::copy(from.begin(), from.end(), to.begin());
   }
-  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-              std::span<float> lost) override {
-    share_(to.size(), [=](Range r) { narrow_part(to, from, lost, r.begin, r.end); });
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from) override {
+    share_(to.size(), [=](Range r) { narrow_part(to, from, r.begin, r.end); });
   }
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
     share_(into.size(), [=](Range r) { add_narrow_part(into, from, r.begin, r.end); });
@@ -50,7 +48,6 @@ class HostAdder final : public ReduceDevice {
                std::size_t count) override {
     share_(count, [=](Range part) { tree_sum(from, to, part); });
   }
-  std::span<float> keep(std::size_t count) override { return kept_.emplace_back(count); }
   Event record() override { return {}; }
   void wait(Event) override {}
   std::span<float> scratch(std::size_t count) override { return grown(scratch_, count); }
@@ -66,7 +63,6 @@ class HostAdder final : public ReduceDevice {
   Share share_;
   std::vector<float> scratch_;
   std::vector<float> host_;
-  std::deque<std::vector<float>> kept_;
 };
 
 /// What all backends have in common whose memory is the host's and whose work

@@ -59,9 +59,7 @@ struct Snapshot {
   std::vector<float> parameters;  ///< the arena
   std::vector<float> statistics;  ///< running means and variances
   std::vector<float> velocities;  ///< of the optimizer, one per parameter
-  /// [rank]: the error that rounding on the wire left (--wire-error-feedback); empty without.
-  ByRank<float> carried;
-  TextPieces history;  ///< JSON: the finished epochs
+  TextPieces history;             ///< JSON: the finished epochs
 };
 
 /// Writes a checkpoint into `directory`: under a temporary name, every file

@@ -14,7 +14,7 @@ namespace rueda {
 
 /// How gradients are summed over ranks. docs/ring.md says what each does and costs.
 enum class Algorithm {
-  automatic,     ///< by a measured table, or by a rule where there is none
+  automatic,     ///< by a rule on ranks, hosts and length
   ring,          ///< 2(P-1) messages of 1/P of the slice: for large slices
   doubling,      ///< about log2 P messages of the whole slice: for small ones
   hierarchical,  ///< inside each host, then between hosts, then inside again
@@ -47,7 +47,7 @@ struct ReduceWay {
 };
 
 /// Which way to take for which length, for one number of ranks on one layout of
-/// hosts. It decides the bits of every sum, so a measured one is written down.
+/// hosts. It decides the bits of every sum.
 struct ReduceTable {
   struct Row {
     std::size_t most_bytes = SIZE_MAX;  ///< up to this length

@@ -41,13 +41,6 @@ class AllReduce {
 
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
   virtual std::size_t scratch_floats(std::size_t) const { return 0; }
-  /// Floats of the device's memory that it keeps from sum to sum of such a slice.
-  virtual std::size_t kept_floats(std::size_t /*length*/) const { return 0; }
-
-  /// The memory that this rank keeps, in the order in which slices were first
-  /// summed. A checkpoint must hold it, so that later sums have the same bits.
-  /// Empty where nothing is kept.
-  virtual std::vector<std::span<float>> carried() { return {}; }
 
   /// The journal of its own work.
   ReduceJournal& journal() { return *journal_; }

@@ -65,19 +65,6 @@ class ChosenAllReduce final : public AllReduce {
     }
     return most;
   }
-  std::size_t kept_floats(std::size_t length) const override {
-    std::size_t sum = 0;
-    for (const auto& part : parts_) sum += part->kept_floats(length);
-    return sum;
-  }
-  std::vector<std::span<float>> carried() override {
-    std::vector<std::span<float>> all;
-    for (const auto& part : parts_) {
-      const auto of_part = part->carried();
-      all.insert(all.end(), of_part.begin(), of_part.end());
-    }
-    return all;
-  }
 
  private:
   ReduceTable table_;

@@ -20,13 +20,8 @@ namespace rueda {
 // alone.
 
 inline void narrow_part(std::span<kernels::Bfloat16> to, std::span<const float> from,
-                        std::span<float> lost, std::size_t begin, std::size_t end) {
-  if (lost.empty())
-    for (std::size_t i = begin; i < end; ++i)
-      to[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
-  else
-    for (std::size_t i = begin; i < end; ++i)
-      to[i] = kernels::narrow_with_feedback(from[i], lost[i]);
+                        std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) to[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
 }
 
 inline void add_narrow_part(std::span<float> into, std::span<const kernels::Bfloat16> from,
@@ -120,15 +115,12 @@ class ReduceDevice {
 
   // For a wire of bf16; lengths agree. Queued, not awaited.
 
-  /// to[i] = from[i] rounded. With `lost`, as long, by kernels::narrow_with_feedback.
-  virtual void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-                      std::span<float> lost) = 0;
+  /// to[i] = from[i] rounded.
+  virtual void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from) = 0;
   /// into[i] = into[i] + from[i].
   virtual void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) = 0;
   /// to[i] = from[i].
   virtual void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) = 0;
-  /// `count` floats of the device's memory, zeroed, for as long as this object lives.
-  virtual std::span<float> keep(std::size_t count) = 0;
 
   /// to[k][i] = the sum of all from[r][i] in the order of TreeOrder, for all k and all i below
   /// `count` (tree_sum); where memory is not the host's, of up to kMostSummed arrays, into no more

@@ -119,8 +119,6 @@ struct TrainConfig {
   double bucket_mb = 25;
   std::size_t segment_kb = 0;  ///< KiB in which a chunk travels; 0: as tuned
   Wire wire = Wire::fp32;
-  bool wire_error_feedback = false;
-  std::string reduce_table;         ///< of `rueda bench tune`, for auto; empty: a rule decides
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
   std::string trace;                ///< where the trace goes; empty: nowhere
   std::size_t trace_steps = 50;     ///< that it shows, from the first on

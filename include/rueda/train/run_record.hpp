@@ -185,7 +185,6 @@ struct RunRecord {
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"
   std::string all_reduce_details;  ///< chunks and segments, or why `auto` took it; for people
   std::string auto_all_reduce;     ///< what `auto` would take here instead; empty: the same
-  std::string reduce_table_hash;   ///< of the rows of --reduce-table; empty without one
   std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
   bool overlaps = false;           ///< gradients travel while backward computes

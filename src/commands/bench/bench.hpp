@@ -31,9 +31,6 @@ inline constexpr const char* kDefaultSizes =
 /// word.
 std::vector<Size> parse_sizes(const std::string& words);
 
-/// KiB between commas, as bytes; ascending, each once. Throws InputError naming the word.
-std::vector<std::size_t> parse_segments(const std::string& words);
-
 /// A way to sum that a benchmark is to measure.
 struct Entry {
   std::string name;
@@ -70,20 +67,6 @@ struct BenchAllReduceOptions {
   std::vector<bench::Entry> entries;
 };
 
-/// The options of `rueda bench tune`.
-struct BenchTuneOptions {
-  TrainConfig train;  ///< the options that `train` has, too
-  std::string out;
-  std::string algorithm_words = "ring,doubling,hierarchical,shared";
-  std::string segment_words = "0,64,256,1024";  ///< KiB; 0: the usual
-  std::string most = "256M";                    ///< the longest slice
-  double seconds = 120;                         ///< in all
-
-  std::vector<bench::Entry> entries;
-  std::vector<std::size_t> segments;  ///< bytes
-  std::size_t most_bytes = 0;
-};
-
 /// The options of `rueda bench explain`.
 struct BenchExplainOptions {
   int ranks = 4;
@@ -100,7 +83,6 @@ struct BenchLayersOptions {
 
 /// Reads the words and checks the rest; throws InputError naming the option.
 void validate(BenchAllReduceOptions& options);
-void validate(BenchTuneOptions& options);
 void validate(BenchExplainOptions& options);
 void validate(const BenchLayersOptions& options);
 
@@ -108,11 +90,6 @@ void validate(const BenchLayersOptions& options);
 /// table, JSON and plot as asked. Returns the exit code. Throws AlreadyReported
 /// for an error that all ranks agreed on, InputError and RunError otherwise.
 int run_bench_all_reduce(const BenchAllReduceOptions& options);
-
-/// `rueda bench tune`: measures own algorithms and segment sizes on the ranks
-/// of the run, and writes the table of the fastest to a file for training.
-/// Returns and throws as run_bench_all_reduce.
-int run_bench_tune(const BenchTuneOptions& options);
 
 namespace bench {
 

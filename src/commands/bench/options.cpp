@@ -71,17 +71,6 @@ std::vector<Size> parse_sizes(const std::string& words) {
   return {sizes.begin(), sizes.end()};
 }
 
-std::vector<std::size_t> parse_segments(const std::string& words) {
-  std::set<std::size_t> segments;
-  for (const std::string& word : split_words(words)) {
-    const auto bytes = parse_bytes(word + "Ki", kMostSegmentBytes);
-    require(bytes.has_value(),
-            "segment '" + printable(word) + "': give KiB from 0 (the usual) to 1048576");
-    segments.insert(*bytes);
-  }
-  return {segments.begin(), segments.end()};
-}
-
 std::string known_entries() {
   const auto every = every_entry();
   return joined(every | std::views::transform(&Entry::name), ", ");
@@ -110,22 +99,6 @@ void validate(BenchAllReduceOptions& options) {
   check_common(options.seconds, options.train);
   require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");
   require(options.train.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
-}
-
-void validate(BenchTuneOptions& options) {
-  options.entries = parse_entries(options.algorithm_words);
-  for (const Entry& entry : options.entries) {
-    require(entry.algorithm != Algorithm::automatic && is_own(entry.algorithm) &&
-                entry.order == ReduceOrder::ring,
-            "--algorithms '" + entry.name +
-                "': a table chooses among the program's own algorithms; give some of ring, "
-                "doubling, hierarchical, shared, central");
-  }
-  options.segments = parse_segments(options.segment_words);
-  const auto sizes = parse_sizes(options.most);
-  require(sizes.size() == 1, "--most takes one size");
-  options.most_bytes = sizes.front().bytes;
-  check_common(options.seconds, options.train);
 }
 
 void validate(BenchExplainOptions& options) {

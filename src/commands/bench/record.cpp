@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 #include <fmt/ranges.h>
 
 #include "record/json_parts.hpp"
 #include "rueda/display/text.hpp"
-#include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {
 namespace {
@@ -58,23 +56,6 @@ Json system_json(const SystemInfo& system) {
           {"transport", system.transport},     {"wire", to_string(system.wire)}};
 }
 
-constexpr double kNoise = 1.03;
-constexpr std::size_t kLeastBytes = 16;
-
-/// Where the way of `lower` bytes ends and that of `upper` begins: whole floats.
-std::size_t border(std::size_t lower, std::size_t upper) {
-  const double middle = std::sqrt(double(lower) * double(upper));
-  return std::size_t(middle) / sizeof(float) * sizeof(float);
-}
-
-/// With the least median; `before` where it takes at most kNoise times that.
-const ReduceWay& fastest(std::span<const Row> trials, const std::optional<ReduceWay>& before) {
-  const auto median = [](const Row& trial) { return median_of(trial.seconds); };
-  const auto best = std::ranges::min_element(trials, {}, median);
-  const auto kept = std::ranges::find(trials, before, &Row::way);
-  return kept != trials.end() && median(*kept) <= kNoise * median(*best) ? kept->way : best->way;
-}
-
 }  // namespace
 
 Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi) {
@@ -95,6 +76,13 @@ const Row* mpi_row(const std::vector<Row>& rows, const Size& size) {
   return nullptr;
 }
 
+std::vector<int> layout_of(const std::vector<std::string>& hosts) {
+  const std::vector<std::string> known = each_once(hosts);
+  return values_of(hosts, [&known](const std::string& host) {
+    return int(std::ranges::find(known, host) - known.begin());
+  });
+}
+
 std::string ranks_text(const std::vector<std::string>& hosts) {
   std::vector<std::string> names = each_once(hosts);
   const std::string text = counted(hosts.size(), "rank") + " on " + counted(names.size(), "host");
@@ -111,8 +99,6 @@ std::string table_head(const Record& record) {
   if (record.segment_bytes > 0)
     text += fmt::format("segments of {} KiB\n", record.segment_bytes / 1024);
   if (record.verifies_messages) text += "each message carries a check sum, which is compared\n";
-  if (!record.table_file.empty())
-    text += fmt::format("auto goes by {} (rows {})\n", record.table_file, record.table_hash);
   text += paragraph(
       "", 0,
       fmt::format(
@@ -147,10 +133,6 @@ std::string record_json(const Record& record) {
   json.update(system_json(system));
   json["segment_bytes"] = record.segment_bytes;
   json["verify_messages"] = record.verifies_messages;
-  json["reduce_table"] = nullptr;
-  if (!record.table_file.empty()) {
-    json["reduce_table"] = {{"file", record.table_file}, {"rows_hash", record.table_hash}};
-  }
   json["check"] = {{"whole_numbers", system.wire == Wire::fp32 ? "exact" : "within the bound"},
                    {"error_bound_of_magnitudes", error_bound(system)}};
   json["left_out"] = pairs_json(record.left_out);
@@ -158,73 +140,6 @@ std::string record_json(const Record& record) {
   for (const Row& row : record.rows) {
     const Row* mpi = mpi_row(record.rows, row.size);
     json["results"].push_back(row_json(row, figures_of(row, system.ranks(), mpi)));
-  }
-  return text_of(json, 1) + '\n';
-}
-
-std::vector<std::size_t> tuned_lengths(std::size_t most_bytes) {
-  std::vector<std::size_t> lengths = {kLeastBytes};
-  while (lengths.back() * 4 <= most_bytes) lengths.push_back(lengths.back() * 4);
-  return lengths;
-}
-
-std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
-                                  const std::vector<std::size_t>& segments) {
-  std::vector<ReduceWay> ways;
-  for (const Algorithm algorithm : algorithms) {
-    ways.push_back({algorithm, 0});
-    const bool in_pieces = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-    for (const std::size_t segment : segments) {
-      if (segment > 0 && in_pieces) ways.push_back({algorithm, segment});
-    }
-  }
-  return ways;
-}
-
-bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks) {
-  return way.segment_bytes == 0 || way.segment_bytes < bytes / ranks;
-}
-
-ReduceTable choose_table(std::span<const Row> trials) {
-  ReduceTable table;
-  std::optional<ReduceWay> last;
-  for (std::size_t before = 0; !trials.empty();) {  // bytes
-    const Size size = trials.front().size;
-    const auto count = std::ranges::count(trials, size, &Row::size);
-    const ReduceWay way = fastest(trials.first(std::size_t(count)), last);
-    if (last && way != *last) table.rows.back().most_bytes = border(before, size.bytes);
-    if (way != last) table.rows.push_back({.way = way});
-    last = way;
-    before = size.bytes;
-    trials = trials.subspan(std::size_t(count));
-  }
-  return table;
-}
-
-std::string way_text(const ReduceWay& way) {
-  std::string text = to_string(way.algorithm);
-  if (way.segment_bytes == 0) return text;
-  return text + ", " + std::to_string(way.segment_bytes / 1024) + " KiB segments";
-}
-
-std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
-                            std::span<const Row> trials) {
-  using Tick = std::chrono::steady_clock::period;
-  Json json = {{"rueda_reduce_table", 1}};
-  json.update(system_json(system));
-  json["clock_tick_seconds"] = double(Tick::num) / double(Tick::den);
-  json["rows"] = Json::parse(rows_text(table));
-  json["rows_hash"] = rows_hash(table);
-  json["measured"] = Json::array();
-  for (const auto& [size, way, seconds, words] : trials) {
-    json["measured"].push_back({{"bytes", size.bytes},
-                                {"algorithm", to_string(way.algorithm)},
-                                {"segment_bytes", way.segment_bytes},
-                                {"repetitions", seconds.size()},
-                                {"median_seconds", median_of(seconds)},
-                                {"p25_seconds", quantile(seconds, 0.25)},
-                                {"p75_seconds", quantile(seconds, 0.75)},
-                                {"p99_seconds", quantile(seconds, 0.99)}});
   }
   return text_of(json, 1) + '\n';
 }

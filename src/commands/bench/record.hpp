@@ -97,9 +97,8 @@ struct SystemInfo {
 /// What one way to sum did at one size.
 struct Row {
   Size size;
-  ReduceWay way;
   Seconds seconds;
-  std::string algorithm = {};  ///< the way in words
+  std::string algorithm = {};
 };
 
 /// A whole measurement.
@@ -107,8 +106,6 @@ struct Record {
   SystemInfo system;
   std::size_t segment_bytes = 0;
   bool verifies_messages = false;
-  std::string table_file;  ///< that `auto` goes by; empty: none
-  std::string table_hash;
   std::vector<std::pair<std::string, std::string>> left_out;  ///< algorithm, why
   std::vector<Row> rows;                                      ///< by size
 };
@@ -133,35 +130,13 @@ std::string table_head(const Record& record);
 /// The lines of one size; `rows` are all of that size.
 std::string table_rows(const std::vector<Row>& rows, std::size_t ranks);
 
+/// Each host's number, in the order in which ranks name them first.
+std::vector<int> layout_of(const std::vector<std::string>& hosts);
+
 /// "4 ranks on 2 hosts (node1: 2, node2: 2)".
 std::string ranks_text(const std::vector<std::string>& hosts);
 
 /// The record as docs/bench.md describes it: one JSON object.
 std::string record_json(const Record& record);
-
-/// 16 B, 64 B, ... by fours, up to `most_bytes`; at least one.
-std::vector<std::size_t> tuned_lengths(std::size_t most_bytes);
-
-/// Each algorithm with its usual segments and, where chunks travel in pieces
-/// (ring, hierarchical), with each of `segments` (bytes; 0 are the usual ones).
-std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
-                                  const std::vector<std::size_t>& segments);
-
-/// Whether `way` differs from the usual segments: chunks of a slice of `bytes`
-/// over `ranks` are longer than its segments. True for the usual ones.
-bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks);
-
-/// For each length, ascending, the way of the least median, or that of the
-/// length before where it takes at most 3 % longer: noise makes no rows.
-/// Between two lengths the geometric mean divides. `trials` are grouped by
-/// length.
-ReduceTable choose_table(std::span<const Row> trials);
-
-/// "ring", "ring, 64 KiB segments".
-std::string way_text(const ReduceWay& way);
-
-/// The file of `rueda bench tune`: the table, and all figures that it was chosen by.
-std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
-                            std::span<const Row> trials);
 
 }  // namespace rueda::bench

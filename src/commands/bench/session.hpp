@@ -56,21 +56,16 @@ class BenchSession {
                .wire = setup.wire};
   }
 
-  /// Collective: how `config` asks to sum, with its table.
-  ReduceSettings settings(const TrainConfig& config) {
-    return reduce_settings(world_, config, backend_->name(), transport_);
-  }
   const SystemInfo& system() const { return system_; }
   /// Prints on rank 0.
   void print(const std::string& text) const {
     if (world_.rank() == 0) std::cout << harmless(text) << std::flush;
   }
 
-  /// Collective: makes one more all-reduce to measure. Rows call it `way` and
-  /// `words`. Returns why this machine does not offer it, the same on all
-  /// ranks; empty if it does.
-  std::string add(const ReduceWay& way, const std::string& words, const ReduceSettings& settings) {
-    Sum sum{way, words, nullptr};
+  /// Collective: makes one more all-reduce to measure, `name` in rows. Returns why
+  /// this machine does not offer it, the same on all ranks; empty if it does.
+  std::string add(const std::string& name, const ReduceSettings& settings) {
+    Sum sum{name, nullptr};
     std::string refusal;
     try {
       sum.reduce = make_all_reduce(
@@ -84,26 +79,22 @@ class BenchSession {
     sums_.push_back(std::move(sum));
     return {};
   }
-  /// How many were added.
-  std::size_t count() const { return sums_.size(); }
 
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
   void allocate() {
     together(world_, [&] { memory_ = backend_->allocate(most_bytes_); });
   }
 
-  /// Collective: measures a slice of this size with the all-reduces whose way
-  /// is distinct for it. One sums in its own memory if it has some, and else in
-  /// the session's.
+  /// Collective: measures a slice of this size with each all-reduce, which sums
+  /// in its own memory if it has some, and else in the session's.
   std::vector<Row> measure(const Size& size, const Effort& effort) {
     const std::size_t floats = size.bytes / sizeof(float);
     std::vector<Candidate> candidates;
     std::vector<Row> rows;
     for (const Sum& sum : sums_) {
       const auto own = sum.reduce->arena();
-      if (!is_distinct(sum.way, size.bytes, system_.ranks())) continue;
       candidates.push_back({sum.reduce.get(), own.size() >= floats ? own : memory_.floats()});
-      rows.push_back({size, sum.way, {}, sum.words});
+      rows.push_back({size, {}, sum.name});
     }
     auto seconds = bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].seconds = std::move(seconds[i]);
@@ -112,8 +103,7 @@ class BenchSession {
 
  private:
   struct Sum {
-    ReduceWay way;
-    std::string words;
+    std::string name;
     std::unique_ptr<AllReduce> reduce;
   };
 

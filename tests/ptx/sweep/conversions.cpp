@@ -25,34 +25,11 @@ void to_bf16(const Length& l) {
                                       std::uint32_t(0x7fff + i % 3));
         const Operand<float> from(x, l.a);
         const Operand<Bfloat16> to(l.count, l.b);
-        cuda::to_bf16(to.get(), from.get(), nullptr, l.count, stream());
+        cuda::to_bf16(to.get(), from.get(), l.count, stream());
         Doubles want(l.count);
         for (std::size_t i = 0; i < l.count; ++i)
           want[i] = widened(rounded<Bfloat16>(double(x[i])));
         expect(r, to.read(r), want, 0);
-      },
-      schedules_of(l.count));
-}
-
-void to_bf16_with_feedback(const Length& l) {
-  row(
-      "to_bf16 with feedback", shape_of(l),
-      [&](Row& r) {
-        auto x = random_values<float>(12, l.count),
-             lost = random_values<float>(13, l.count, 0x1p-9);
-        if (l.count > 4) x[1] = NAN, x[2] = INFINITY, x[3] = 3.4e38F;
-        const Operand<float> from(x, l.a), rest(lost, l.a);
-        const Operand<Bfloat16> to(l.count, l.b);
-        cuda::to_bf16(to.get(), from.get(), rest.get(), l.count, stream());
-        Doubles want(l.count), want_lost(l.count);
-        for (std::size_t i = 0; i < l.count; ++i) {
-          const auto whole = double(x[i] + lost[i]);
-          want[i] = widened(rounded<Bfloat16>(whole));
-          const double left = whole - want[i];
-          want_lost[i] = std::isfinite(left) ? left : 0.0;
-        }
-        expect(r, to.read(r), want, 0);
-        expect(r, rest.read(r), want_lost, 0, 0, "what was lost");
       },
       schedules_of(l.count));
 }
@@ -166,7 +143,6 @@ void sweep_conversions() {
   for (const std::size_t n : counts(77)) {
     for (const Length& l : {Length{n, 0, 0}, {n, 4, 2}, {n, 4, 0}}) {
       to_bf16(l);
-      to_bf16_with_feedback(l);
       from_bf16(l);
     }
     for (const std::size_t off : {0, 4}) {

@@ -126,7 +126,7 @@ void narrow(std::size_t count) {
         const Endless<Bfloat16> to(count);
         fill(from, 1);
         clear(to);
-        cuda::to_bf16(to.get(), from.get(), nullptr, count, stream());
+        cuda::to_bf16(to.get(), from.get(), count, stream());
         cuda::check(cudaStreamSynchronize(stream()), "wait");
         // Of two bytes, a period has twice as many: each place is one of two of the other.
         check_part(r, to.get(), to.kLength,

@@ -84,15 +84,24 @@ TEST_CASE("every option is in the help, the record and the configuration", "[com
   }
 }
 
-TEST_CASE("train alone takes every default, the ring among them; a table means auto",
-          "[command_line]") {
+TEST_CASE("what was removed is refused with what to use", "[command_line]") {
+  CHECK_THAT(refusal({"train", "--wire-error-feedback"}),
+             Contains("--wire-error-feedback was removed: ") && Contains("--wire bf16"));
+  CHECK_THAT(refusal({"train", "--reduce-table", "t.json"}),
+             Contains("--reduce-table was removed: ") && Contains("--all-reduce auto"));
+  CHECK_THAT(refusal({"bench", "all-reduce", "--reduce-table=t.json"}), Contains("was removed: "));
+  CHECK_THAT(refusal({"bench", "tune", "--out", "t.json"}),
+             Contains("tune was removed: ") && Contains("rueda bench all-reduce"));
+  CHECK_THAT(refusal({"summary", "--reduce-table", "t"}), !Contains("removed"));
+  const Recipe recipe("reduce-table = \"t.json\"\n");
+  CHECK_THAT(refusal(recipe.command()), Contains("reduce-table was removed: "));
+}
+
+TEST_CASE("train alone takes every default, the ring among them", "[command_line]") {
   const TrainConfig config = trained_by({"train"});
   CHECK(options_json(config) == options_json(TrainConfig()));
   CHECK(config.given.empty());
   CHECK(trained_by({"train"}).all_reduce == Algorithm::ring);
-  CHECK(trained_by({"train", "--reduce-table", "t.json"}).all_reduce == Algorithm::automatic);
-  CHECK_THAT(refusal({"train", "--reduce-table", "t.json", "--all-reduce", "doubling"}),
-             Contains("--reduce-table") && Contains("doubling"));
 }
 
 TEST_CASE("options reach the configuration", "[command_line]") {
@@ -218,7 +227,7 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
     for (const Line& words :
          {Line{}, Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"}, Line{"predict"},
           Line{"report"}, Line{"watch"}, Line{"bench"}, Line{"bench", "all-reduce"},
-          Line{"bench", "tune"}, Line{"bench", "explain"}, Line{"bench", "layers"}}) {
+          Line{"bench", "explain"}, Line{"bench", "layers"}}) {
       Line asked = words;
       asked.push_back(words == Line{"train"} ? "--help-all" : "--help");
       const auto help = std::get<PrintText>(parse_command_line(asked)).text;

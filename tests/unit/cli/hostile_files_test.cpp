@@ -18,7 +18,6 @@
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/common.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/reduce_tables.hpp"
 
 using namespace rueda;
 using Catch::Contains;
@@ -107,7 +106,6 @@ TEST_CASE("JSON that nests a million levels deep is refused", "[hostile]") {
                Contains("levels"));
   }
   CHECK_THROWS_AS(parse_tuning(std::string(1'000'000, '['), "t.json"), InputError);
-  CHECK_THROWS_AS(parse_reduce_table(std::string(1'000'000, '['), "t.json", {}), InputError);
 }
 
 TEST_CASE("TOML that nests half a million levels deep is refused", "[hostile]") {

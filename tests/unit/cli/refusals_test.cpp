@@ -74,7 +74,7 @@ TEST_CASE("refused: bench", "[command_line][refusals]") {
   check_all("bench", {{"", "a command of bench is missing"},
                       {"nonsense",
                        "'nonsense' is not a command of bench: give one of all-reduce, "
-                       "tune, explain, layers"}});
+                       "explain, layers"}});
   check_all("bench all-reduce", {{"--sizes 4,many", "'many'"},
                                  {"--algorithms rong", "'rong'"},
                                  {"--repetitions -1", "--repetitions"},
@@ -82,12 +82,6 @@ TEST_CASE("refused: bench", "[command_line][refusals]") {
                                  {"--segment-kb 2000000", "--segment-kb"},
                                  {"--threads -1", "--threads"},
                                  {"4", "unexpected argument 4"}});
-  check_all("bench tune", {{"", "--out"},
-                           {"--out t.json --algorithms mpi", "'mpi'"},
-                           {"--out t.json --algorithms auto", "'auto'"},
-                           {"--out t.json --segments-kb 1k", "'1k'"},
-                           {"--out t.json --most 4,8", "--most"},
-                           {"--outt", "see rueda bench tune --help"}});
   check_all("bench explain", {{"--ranks 0", "--ranks"},
                               {"--ranks 17", "--ranks"},
                               {"--ranks x", "--ranks"},

@@ -15,7 +15,6 @@
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/thread_group.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/reduce_tables.hpp"
 
 using Catch::Contains;
 using namespace rueda;
@@ -169,14 +168,6 @@ TEST_CASE("what is no size is refused by its name", "[bench]") {
     REQUIRE_THROWS_WITH(parse_sizes(words), Contains("a multiple of 4 bytes"));
 }
 
-TEST_CASE("segments are KiB", "[bench]") {
-  REQUIRE(parse_segments("64,0,1,64") == std::vector<std::size_t>{0, 1024, 65'536});
-  for (const std::string words : {"", "64k", "x", "1048577", "-1"}) {
-    INFO(words);
-    REQUIRE_THROWS_AS(parse_segments(words), InputError);
-  }
-}
-
 TEST_CASE("algorithms are named as train names them, and the fixed order", "[bench]") {
   const auto some = parse_entries("mpi,ring,fixed,mpi");
   REQUIRE(some.size() == 3);  // each once
@@ -271,8 +262,8 @@ TEST_CASE("a wrong sum ends the measurement", "[bench][cpu]") {
 }
 
 TEST_CASE("figures of a row, and a layout that numbers hosts", "[bench]") {
-  const Row ring{{1'000'000'000}, {}, {0.5, 0.1, 0.3}, "ring"};
-  const Row mpi{{1'000'000'000}, {}, {0.6, 0.6}, "mpi"};
+  const Row ring{{1'000'000'000}, {0.5, 0.1, 0.3}, "ring"};
+  const Row mpi{{1'000'000'000}, {0.6, 0.6}, "mpi"};
   const Figures figures = figures_of(ring, 4, &mpi);
   REQUIRE(figures.median == Approx(0.3));
   REQUIRE(figures.p99 == Approx(0.496));

@@ -16,7 +16,7 @@
 #include "rueda/predict/forecast.hpp"
 #include "tests/support/thread_cases.hpp"
 #include "tests/support/values.hpp"
-#include "wiring/reduce_tables.hpp"
+#include "wiring/reduce_rule.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

@@ -39,8 +39,6 @@ RunRecord full_run() {
   run.epochs.resize(2);
   run.ranks[1].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
   run.timed = TimedCompute{0.25, 64, 5, "an/earlier/run"};
-  run.reduce_table_hash = "00c0ffee";
-  run.config.reduce_table = "rows.json";
   run.transport = "staged";
   run.bucket_mb = 1.5;
   run.overlaps = true;

@@ -170,12 +170,6 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
       {[](auto& c) { c.threads = -1; }, "--threads is -1"},
       {[](auto& c) { c.segment_kb = 4'000'001; }, "--segment-kb"},
       {[](auto& c) { c.bucket_mb = -1; }, "--bucket-mb"},
-      {[](auto& c) {
-         c.wire = Wire::bf16;
-         c.wire_error_feedback = true;
-         c.bucket_mb = kAutoBucketMb;
-       },
-       "--bucket-mb auto"},
       {[](auto& c) { c.stall_seconds = 1'000'001; }, "--stall-seconds"},
       {[](auto& c) { c.keep = 0; }, "--keep"},
       {[](auto& c) { c.lr = 0; }, "--lr is 0: give a number above 0 and at most 1000"},
@@ -198,7 +192,6 @@ TEST_CASE("options that contradict each other are refused", "[config]") {
       {[](auto& c) { c.nesterov = true, c.momentum = 0; }, "--nesterov"},
       {[](auto& c) { c.reduce_order = ReduceOrder::fixed, c.all_reduce = Algorithm::mpi; },
        "--reduce-order fixed"},
-      {[](auto& c) { c.reduce_table = "t.json"; }, "--reduce-table"},
       {[](auto& c) { c.backend = BackendChoice::cpu, c.transport = TransportChoice::staged; },
        "--transport staged"},
       {[](auto& c) { c.backend = BackendChoice::cuda, c.transport = TransportChoice::staged; }},

@@ -13,7 +13,7 @@
 #include "tests/support/sample_run.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/reduce_tables.hpp"
+#include "wiring/reduce_rule.hpp"
 
 namespace rueda::test {
 namespace {

@@ -1,16 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
-#include <vector>
 
 #include "rueda/predict/forecast.hpp"
 #include "rueda/reduce/algorithm.hpp"
-#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 
-/// The facts from which the rule makes a table where none was measured.
+/// The facts from which `auto` follows.
 struct ReduceSituation {
   int hosts = 1;
   int most_on_a_host = 1;  ///< ranks
@@ -39,37 +36,12 @@ inline constexpr predict::Machine kDevicesOfHost{
 /// there is no doubling.
 ReduceTable reduce_rule(const ReduceSituation& situation);
 
-/// Segments where neither a table nor the user names any; 0: whole chunks.
+/// Segments where the user names none; 0: whole chunks.
 /// Devices of one host take predict::best_segment_bytes of kDevicesOfHost: fewer
 /// messages, unless an addition takes longer than a message is worth. Over
 /// several hosts those of host memory are not cut: each piece would wait for
 /// the slower direction of its exchange, which over TCP takes up to twice the
 /// time (docs/cluster.md).
 std::size_t usual_segment_bytes(const ReduceSituation& situation);
-
-/// Where a table was measured: ranks and their connections. It fits no other place.
-struct TablePlace {
-  std::vector<int> layout;  ///< each rank's host, numbered in the order in which ranks name them
-  std::string backend;
-  std::string transport;
-};
-
-/// Each host's number, in the order in which ranks name them first.
-std::vector<int> layout_of(const std::vector<std::string>& hosts);
-
-/// The `rows` of a table file: [{"most_bytes": 65536, "algorithm": "doubling",
-/// "segment_bytes": 0}, ...], JSON in the shape that docs/bench.md describes.
-/// The last row's most_bytes is null.
-std::string rows_text(const ReduceTable& table);
-
-/// 16 hex digits that identify a table: tables of the same rows give sums of the same bits.
-std::string rows_hash(const ReduceTable& table);
-
-/// A table of `rueda bench tune`. Throws InputError naming `file` if it was not measured at `here`.
-ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
-                               const TablePlace& here);
-
-/// Collective: rank 0 reads the file, all get the same table. Throws InputError alike.
-ReduceTable load_reduce_table(RankGroup& group, const std::string& file, const TablePlace& here);
 
 }  // namespace rueda
