@@ -10,6 +10,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/reduce/tree_order.hpp"
 #include "rueda/train/options.hpp"
 
 namespace rueda {
@@ -144,13 +145,16 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
         "--batch-per-rank {} is not taken: a resumed run keeps its global batch of {}, {} per rank",
         now_asked, m.global_batch, config.batch_per_rank));
   if (m.world == world && now == parts) return;
-  const bool exact = same_parts && config.reduce_order == ReduceOrder::fixed;
+  const Deal dealt{m.world, m.micro_batches};
+  const bool exact = config.reduce_order == ReduceOrder::fixed &&
+                     same_tree(dealt, {world, config.accumulate});
   point.remarks.push_back(fmt::format(
       "resumed on {} instead of {} ranks: the global batch stays {}, {} micro-batches per rank{}",
       world, m.world, m.global_batch, config.accumulate,
       exact ? ""
-            : "; not bit for bit as without the change (that takes the same micro-batches and "
-              "--reduce-order fixed)"));
+            : "; not bit for bit as without the change (that takes --reduce-order fixed, as many "
+              "micro-batches in all, and before and after it one rank, or 1, 2, 4, 8 ... of them "
+              "per rank)"));
 }
 
 /// Without --run-dir a run goes on where its checkpoint lies.

@@ -190,6 +190,21 @@ class CheckpointTest(ProgramCase):
         self.assertAlmostEqual(last["loss"], record["epochs"][-1]["loss"], delta=0.05)
         self.completed(self.program.run("report", "four", "three"))
 
+    def test_other_ranks_whose_tree_is_another_are_told(self):
+        """2 x 3 micro-batches are added along another tree than 6 x 1; 3 x 2 along the same."""
+        words = ("--reduce-order", "fixed", "--global-batch", "12", "--eval-every", "0")
+        self.stopped(self.train("six", *words, "--inject", "stop:3:2", ranks=6))
+        for ranks in (2, 3):
+            shutil.copytree(self.folder / "six", self.folder / f"six-on-{ranks}")
+        self.resume("six", ranks=6)
+        whole = self.program.record("six")
+        said = [self.resume(f"six-on-{ranks}", ranks=ranks).out for ranks in (2, 3)]
+        hashes = [self.program.record(f"six-on-{ranks}")["epochs"][-1]["parameter_hash"] for ranks in (2, 3)]
+        self.assertIn("not bit for bit as without the change", said[0])
+        self.assertNotEqual(hashes[0], whole["epochs"][-1]["parameter_hash"])
+        self.assertNotIn("not bit for bit", said[1])
+        self.assertEqual(hashes[1], whole["epochs"][-1]["parameter_hash"])
+
     def test_a_damaged_checkpoint_is_passed_over(self):
         self.stopped(self.train("damaged", "--checkpoint-every", "2steps", "--inject", "stop:0:4"))
         names = ["epoch-0000-step-00002", "epoch-0000-step-00004"]
