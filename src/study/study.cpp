@@ -231,7 +231,9 @@ Study load_study(const std::vector<fs::path>& places) {
   for (const fs::path& place : places) {
     for (const fs::path& file : files_of(place)) {
       try {
-        if (seen.insert(fs::weakly_canonical(file)).second) load_file(study, file);
+        std::error_code error;
+        const fs::path canonical = fs::weakly_canonical(file, error);
+        if (seen.insert(error ? file : canonical).second) load_file(study, file);
       } catch (const InputError& error) {
         if (file == place || file.parent_path() == place) throw;
         study.unreadable.push_back({file, error.what()});

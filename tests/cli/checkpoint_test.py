@@ -396,8 +396,17 @@ class CheckpointTest(ProgramCase):
             shutil.rmtree(place)
             place.mkdir()
             lock(place / ".lock")
-            self.refused(self.train("laid", ranks=1), "laid/.lock", "--run-dir")
-        self.assertEqual(victim.read_text(), "mine")
+            self.refused(self.train("laid", ranks=1), "laid/.lock", "is no regular file", "--run-dir")
+        (place / ".lock").unlink()
+        for text in ("mine", "", "process 1 on a"):  # a hard link, whatever it holds
+            victim.write_text(text)
+            os.link(victim, place / ".lock")
+            self.refused(self.train("laid", ranks=1), "laid/.lock", "hard link", "--run-dir")
+            self.assertEqual(victim.read_text(), text)
+            (place / ".lock").unlink()
+        (place / ".lock").write_text("somebody's notes")
+        self.refused(self.train("laid", ranks=1), "laid/.lock", "holds something else", "--run-dir")
+        self.assertEqual((place / ".lock").read_text(), "somebody's notes")
 
     @long
     def test_a_script_starts_a_run_again(self):
