@@ -74,11 +74,11 @@ class Resuming {
 
   /// Finds the checkpoint of --resume, and completes `config` from it. `data`
   /// as in Manifest. Throws InputError, the same on every rank.
-  void begin(TrainConfig& config, const std::vector<std::string>& data) {
+  void begin(TrainConfig& config, const std::vector<std::string>& data, std::size_t train_images) {
     point_ = find_resume_point(world_, config);
     if (!point_) return;
     const auto ranks = std::size_t(world_.size());
-    together(world_, [&] { adopt(*point_, config, ranks, data); });
+    together(world_, [&] { adopt(*point_, config, ranks, data, train_images); });
   }
   bool active() const noexcept { return point_.has_value(); }
   const std::string& checkpoint() const { return point_->checkpoint; }

@@ -98,7 +98,7 @@ class TrainRun {
     require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
     clock_.lap("data");
     on_rank_0([this] { claim_ = claim_to_resume(config_); });
-    resuming_.begin(config_, data_lines(data_));
+    resuming_.begin(config_, data_lines(data_), data_.train.size());
     together(world_, [this] { graph_ = build_model(config_.model, config_.image_size, kClasses); });
   }
 

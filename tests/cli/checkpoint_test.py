@@ -36,10 +36,17 @@ def flip(path, offset):
     path.write_bytes(data)
 
 
-def rewrite(checkpoint, change_config=None, history=None):
-    """Another config or history, with the sums that belong to it."""
+def rewrite(checkpoint, change_config=None, history=None, sizes=None):
+    """Another config, other numbers or another history, with the sums that belong to it."""
     manifest = json.loads((checkpoint / "manifest.json").read_text())
     manifest["config"].update(change_config or {})
+    position = manifest["position"]
+    for key, value in (sizes or {}).items():
+        if key == "position":
+            position.update(value)
+        else:
+            (manifest if key in manifest else position)[key] = value
+    position["global_step"] = position["epochs"] * position["steps_per_epoch"] + position["steps"]
     if history is not None:
         (checkpoint / "history.json").write_bytes(history)
         manifest["files"]["history.json"] = {"bytes": len(history), "crc32": f"{zlib.crc32(history):08x}"}
@@ -240,7 +247,14 @@ class CheckpointTest(ProgramCase):
         refused = self.alone("--resume", str(checkpoint), "--run-dir", "lies-on")
         self.refused(refused, "--model '\\x1b[2j' is not known")
         self.assertNotIn("\x1b", refused.err)
-        rewrite(checkpoint, {"model": "resnet20", "help": True, "--": 1})  # no options of a run
+        sizes = {"global_batch": 64, "steps_per_epoch": 2, "position": {"steps": 0, "samples_so_far": 0}}
+        rewrite(checkpoint, {"model": "resnet20", "global-batch": 64, "batch-per-rank": 64}, sizes=sizes)
+        self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"),
+                     "an epoch has 2 steps, but 64 images in global batches of 64 are 1")
+        rewrite(checkpoint, sizes={"global_batch": 1 << 40})
+        self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"), "micro-batches are of 1099511627776")
+        sizes = {"global_batch": 16, "steps_per_epoch": 4}
+        rewrite(checkpoint, {"global-batch": 16, "batch-per-rank": 16, "help": True, "--": 1}, sizes=sizes)
         self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).out)
 
     def test_what_does_not_fit_is_refused(self):
