@@ -62,6 +62,17 @@ inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_r
   return true;
 }
 
+/// Of the checkpoint from which a run resumes.
+inline CheckpointRecord record_of(const std::string& path, const Manifest& manifest) {
+  CheckpointRecord record{.path = path,
+                          .epochs = manifest.position.epochs,
+                          .steps = manifest.position.steps,
+                          .pause_seconds = NAN,
+                          .write_seconds = NAN};
+  for (const CheckpointFile& file : manifest.files) record.bytes += file.bytes;
+  return record;
+}
+
 /// Calls before and after training may take this many times --stall-seconds:
 /// disks are slow.
 inline constexpr double kPatience = 10;
@@ -107,6 +118,7 @@ class Resuming {
                           "another",
                           what, run.epochs.size(), at.epochs));
     });
+    run.checkpoints.push_back(record_of(point_->checkpoint, point_->manifest));
     run.resumptions.push_back({.at = utc_now(),
                                .checkpoint = point_->checkpoint,
                                .epochs = at.epochs,

@@ -226,6 +226,7 @@ class TrainRun {
     RunCheckpoints checkpoints(session_, world_, *replica_, *sums_.all_reduce, run_,
                                data_lines(data_));
     const auto save = [&](const auto& position, auto velocities) {
+      note_time();
       checkpoints.save(position, velocities);
     };
     auto trainer = std::make_unique<TrainLoop>(
@@ -240,17 +241,19 @@ class TrainRun {
       checkpoints.wait_for_writer();
       if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {
-      run_.total_seconds = clock_.watch().seconds();
+      note_time();
       console.fail(run_, error.what());
       if (reducer_->busy()) print_error(error.what());  // this rank may never get to report it
       throw;
     }
-    run_.total_seconds = clock_.watch().seconds();
+    note_time();
     console.end(run_);
     trainer.reset();  // and with it the thread that watches the host
     const auto troubles = all_gather_text(world_, host ? host->take_trouble() : "");
     for (const std::string& line : remark_lines({}, troubles, {})) log(LogLevel::warn, line);
   }
+
+  void note_time() { run_.total_seconds = run_.earlier_seconds + clock_.watch().seconds(); }
 
   /// What comes before and after also waits for disks, and is watched more patiently.
   void train_watched(TrainLoop& trainer) {

@@ -358,6 +358,17 @@ class CheckpointTest(ProgramCase):
         self.assertEqual([epoch["loss"] for epoch in record["epochs"]], [None, None])
         self.assertEqual([r["epochs"] for r in record["resumptions"]], [1, 1])
 
+    def check_same_run(self, before, after):
+        """A finished run that was started again is the same run, which took a little longer."""
+        for key, value in before["summary"].items():
+            if key.startswith(("steady_", "training_", "evaluation_")):
+                self.assertEqual(after["summary"][key], value, key)
+        self.assertIsNotNone(after["summary"]["steady_full_step"])
+        self.assertEqual([c["epochs"] for c in after["checkpoints"]], [c["epochs"] for c in before["checkpoints"]])
+        self.assertIsNone(after["checkpoints"][-1]["write_seconds"])
+        self.assertGreater(after["summary"]["total_seconds"], sum(after["startup"][i]["max"] for i in after["startup"])
+                           + after["summary"]["training_seconds"])
+
     def test_auto_begins_where_there_is_nothing_and_ends_where_all_is_done(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
         self.killed(self.train("auto", *auto, "--inject", "kill:0:2"))
@@ -366,11 +377,13 @@ class CheckpointTest(ProgramCase):
         aside = json.loads((self.folder / "auto" / "run-1.json").read_text())
         self.assertEqual((aside["outcome"], aside["epochs"]), ("running", []))
         self.assertEqual(curve(self.program.record("auto")), self.reference())
+        before = self.program.record("auto")
         result = self.completed(self.train("auto", *auto))
         self.assertIn("after epoch 2", result.out)
         self.assertIn("give --epochs more than 2 to go on", " ".join(result.out.split()))
         self.assertNotRegex(result.out, r"\bnan\b")
         self.assertEqual(curve(self.program.record("auto")), self.reference())
+        self.check_same_run(before, self.program.record("auto"))
         more = self.resume("auto", "--run-dir", "auto", "--epochs", "3")
         self.assertIn("--epochs is 3 instead of 2", more.out)
         record = self.program.record("auto")
