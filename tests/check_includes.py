@@ -11,6 +11,7 @@ Rules (docs/architecture.md says why):
 - a header of include/ is used by another room or by another header of include/;
 - what is printed goes through harmless(), which foreign text in it cannot pass as escape codes, or one_line(),
   which it cannot pass as a line either; errors derive from rueda::Error, which is made so;
+- calls of std::filesystem take an error_code: what they would throw names neither option nor remedy;
 - a header that a file names in quotes exists, and a header begins with #pragma once.
 With --compile, every header except those of the tests must also compile alone (g++ -fsyntax-only). Left out
 are headers that a source includes first, because the build shows it, and those of cuda/ where the CUDA headers
@@ -56,6 +57,18 @@ PRINTS = re.compile(
 HARMLESS = ("harmless(", "one_line(")
 OWN_ERROR = re.compile(r"(struct|class) \w+( final)? : (public )?std::\w*(exception|error)\b|throw std::runtime_error")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+
+# The names of functions that look at the disk, and how many arguments come before the error_code.
+THROWS = re.compile(
+    r"\b(?:fs|std::filesystem)::(exists|is_\w+|file_size|hard_link_count|last_write_time|status|symlink_status|space|"
+    r"absolute|canonical|weakly_canonical|read_symlink|create_director(?:y|ies)|remove|remove_all|current_path|"
+    r"temp_directory_path|directory_iterator|recursive_directory_iterator|rename|copy|copy_file|equivalent|relative|"
+    r"proximate|create_symlink|create_hard_link|resize_file|permissions)\b(?: \w+)?\("
+)
+BEFORE_ERROR = {"current_path": 0, "temp_directory_path": 0}
+BEFORE_ERROR.update(dict.fromkeys(
+    ("rename", "copy", "copy_file", "equivalent", "relative", "proximate", "create_symlink", "create_hard_link",
+     "resize_file", "permissions"), 2))  # fmt: skip
 
 Include = collections.namedtuple("Include", "file line quoted name target")
 """`target`: the file of the project that is meant, relative to the root, or None."""
@@ -149,9 +162,36 @@ def faults_of_files(root, every):
                 yield f"{file}:{number}: prints what did not go through harmless() or one_line()"
             if OWN_ERROR.search(line) and file.name != "error.hpp":
                 yield f"{file}:{number}: an error that is no rueda::Error, which is one line whatever it quotes"
+        yield from faults_of_filesystem(root, file)
         for include in includes:
             if fault := fault_of_include(include):
                 yield f"{file}:{include.line}: {include.name} {fault}"
+
+
+def arguments_at(text, begin):
+    """Those of a call whose parenthesis is open before `begin`."""
+    depth, arguments = 1, [""]
+    for sign in text[begin:]:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0:
+            break
+        if sign == "," and depth == 1:
+            arguments.append("")
+        else:
+            arguments[-1] += sign
+    return [argument.strip() for argument in arguments if argument.strip()]
+
+
+def faults_of_filesystem(root, file):
+    if room_of(file) == "tests":
+        return
+    text = re.sub(r"//.*", "", (root / file).read_text("utf-8"))
+    for call in THROWS.finditer(text):
+        arguments = arguments_at(text, call.end())
+        of_status = "status" in "".join(arguments)  # has looked already
+        if len(arguments) <= BEFORE_ERROR.get(call[1], 1) and not of_status:
+            line = text.count("\n", 0, call.start()) + 1
+            yield f"{file}:{line}: fs::{call[1]} without an error_code: what it throws names no option and no remedy"
 
 
 def faults_of_public_headers(every):

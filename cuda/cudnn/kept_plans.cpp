@@ -53,7 +53,9 @@ bool KeptPlans::restore(const std::string& title, CudnnPlan& plan) {
     plan.plan.finalize();
   };
   if (!succeeds(read, title, notes_)) return false;
-  if (is_added && !folder_.empty() && !fs::exists(file(title))) write(title, added->second);
+  std::error_code unknown;
+  if (is_added && !folder_.empty() && !fs::exists(file(title), unknown))
+    write(title, added->second);
   return true;
 }
 

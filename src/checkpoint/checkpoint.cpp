@@ -45,8 +45,8 @@ struct UnfinishedDirectory {
 };
 
 void rename_checkpoint(const fs::path& from, const fs::path& to) {
-  if (fs::exists(to)) discard_checkpoint(to);
   std::error_code error;
+  if (fs::exists(to, error)) discard_checkpoint(to);
   fs::rename(from, to, error);
   if (error)
     throw RunError("cannot rename the checkpoint to " + to.string() + ": " + error.message());

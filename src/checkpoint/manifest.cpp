@@ -76,6 +76,46 @@ std::vector<CheckpointFile> read_files(const Json& j) {
   return files;
 }
 
+/// A number of the recorded configuration; 0 where it has none, or a word.
+std::size_t recorded(const Json& config, const char* option) {
+  const auto at = config.find(option);
+  return at != config.end() && at->is_number() ? whole_number(config, option) : 0;
+}
+
+/// Numbers that say the same twice. A micro-batch may be smaller than the one
+/// that was asked for (--on-oom halve), never larger.
+void check_batch(const Manifest& m, const Json& config) {
+  const std::size_t parts = m.world * m.micro_batches;
+  const std::size_t largest = (m.global_batch + parts - 1) / parts;
+  const auto differs = [](const char* option, std::size_t is, std::size_t says) {
+    throw InputError(fmt::format("its --{} is {}, and its other numbers say {}", option, is, says));
+  };
+  require(largest <= kMostSamples, fmt::format("its micro-batches are of {} images", largest));
+  const std::size_t accumulate = recorded(config, "accumulate");
+  if (accumulate != 0 && accumulate != m.micro_batches)
+    differs("accumulate", accumulate, m.micro_batches);
+  const std::size_t global = recorded(config, "global-batch");
+  const std::size_t each = recorded(config, "batch-per-rank");
+  if (global != 0 && global != m.global_batch) differs("global-batch", global, m.global_batch);
+  if (global == 0 && each != 0 && each < largest) differs("batch-per-rank", each, largest);
+}
+
+/// `global_step`: as it was written down.
+void check_position(const Manifest& m, std::size_t global_step) {
+  const TrainPosition& at = m.position;
+  require(at.steps <= m.steps_per_epoch,
+          fmt::format("it has {} steps of an epoch of {}", at.steps, m.steps_per_epoch));
+  require(global_step == m.global_step(),
+          fmt::format("its global_step is {}, and its other numbers say {}", global_step,
+                      m.global_step()));
+  const double most = double(at.steps) * double(m.global_batch);
+  const bool full = at.steps < m.steps_per_epoch;  // only an epoch's last step may be partial
+  require(full ? at.so_far.samples == most : at.so_far.samples <= most,
+          fmt::format("it has {} samples of {} steps of {}", at.so_far.samples, at.steps,
+                      m.global_batch));
+  require(at.seconds >= 0 && at.spent >= 0, "a time in it is below 0");
+}
+
 Manifest read_manifest(const Json& j) {
   require(j.at("schema") == "rueda-checkpoint", "it is none of rueda's");
   const std::size_t schema = whole_number(j, "schema_version");
@@ -84,8 +124,6 @@ Manifest read_manifest(const Json& j) {
                       kCheckpointSchemaVersion));
   Manifest m;
   read_fields(j.at("position"), m, kPositionFields);
-  require(m.position.steps <= m.steps_per_epoch,
-          fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
   read_fields(j, m, kSizeFields);
   m.written_at = j.at("written_at");
   for (const auto& [name, version] : j.at("versions").items())
@@ -98,6 +136,11 @@ Manifest read_manifest(const Json& j) {
   require(m.micro_batches <= kMostSamples,
           "it has more than a million micro-batches per rank and step");
   require(m.global_batch <= kMostGlobalBatch, "its global batch is beyond any use");
+  require(
+      m.machines.size() == m.world,
+      fmt::format("it is of {} ranks and names {} of their machines", m.world, m.machines.size()));
+  check_batch(m, j.at("config"));
+  check_position(m, whole_number(j.at("position"), "global_step"));
   return m;
 }
 

@@ -182,6 +182,12 @@ bool is_idle(const Json& options, const std::string& name) {
   return name == "batch-per-rank" && global != 0;
 }
 
+/// Whether this run writes the file that the option names.
+bool is_written(const TrainOption& option, const TrainConfig& config) {
+  const auto* text = std::get_if<Text>(&option.kind);
+  return text != nullptr && text->written_with != nullptr && config.*text->written_with;
+}
+
 /// What RecipeReader reads: each option that has a value, so that defaults of
 /// another version change nothing. Not where the run goes, nor where it came from.
 std::string recipe_of(const TrainConfig& config) {
@@ -264,7 +270,7 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
     const auto value = options.find(option.name);
     CLI::Option* open = command.get_option_no_throw(name_of(option));
     if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
-    if (open == nullptr || is_idle(options, option.name)) continue;
+    if (open == nullptr || is_idle(options, option.name) || is_written(option, config)) continue;
     const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
     set_if_open(*open, text, resume_words(config));
   }

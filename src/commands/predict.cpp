@@ -169,6 +169,10 @@ class Prediction {
     table.title += fmt::format(" of {}, {} images, {}, overlap {}", fit_.network, scenario.images,
                                to_string(options_.scheme), scenario.overlap ? "on" : "off");
     add_limits(table);
+    const auto is_widened = [&](const EpochForecast& f) {
+      return certainty.is_widened(f.scenario);
+    };
+    if (std::ranges::any_of(forecasts, is_widened)) table.notes.push_back(certainty.note());
     return table;
   }
 

@@ -66,7 +66,7 @@ std::string time_table(const RunRecord& run) {
   if (run.epochs.empty()) return "";
   const SteadyState steady = steady_state(run);
   const auto [b, full] = shown_steps(run);
-  if (b.steps == 0) return "";  // an earlier process took them all
+  if (b.steps == 0) return "";  // an earlier process of an older version took them all
   TextTable table = number_table({"ms per step", "mean", "min", "max", "share"});
   const auto add = [&table, whole = b.step.mean](std::string_view name, const Spread& s) {
     Texts cells = spread_cells(std::string(name), s, milliseconds);
@@ -89,7 +89,7 @@ std::string time_table(const RunRecord& run) {
 std::string efficiency_table(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
-  if (run.ranks.size() < 2 || !std::isfinite(e.parallel())) return "";
+  if (steady.ranks < 2 || !std::isfinite(e.parallel())) return "";
   constexpr double kLow = 0.98;  // a cause is worth a word
   TextTable table({Align::left, Align::right, Align::left}, 2);
   table.add({"parallel efficiency", fmt::format("{:.1f} %", 100 * e.parallel()),
@@ -151,14 +151,15 @@ std::string input_text(const RunRecord& run, const StepBreakdown& b) {
 
 /// One sentence on the all-reduce of the same steps.
 std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
-  if (b.steps == 0 || run.ranks.size() < 2) return "";
+  const std::size_t ranks = steady_state(run).ranks;
+  if (b.steps == 0 || ranks < 2) return "";
   const auto bytes = double(run.gradient_bytes);
   std::string text =
       fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
                   bytes_text(bytes), milliseconds(b.busy.mean), milliseconds(b.wait.mean),
                   milliseconds(b.transfer.mean), milliseconds(b.add.mean),
                   milliseconds(b.phases[kAllReduce].mean));
-  if (const auto rate = bandwidth(bytes, b.slowest_busy, run.ranks.size()))
+  if (const auto rate = bandwidth(bytes, b.slowest_busy, ranks))
     text += fmt::format("; algbw {:.3g} GB/s, busbw {:.3g} GB/s", rate->algbw, rate->busbw);
   return text;
 }
@@ -167,10 +168,8 @@ std::string steady(const RunRecord& run) {
   const SteadyState s = steady_state(run);
   std::string text = fmt::format("{} s, {} images/s", seconds_text(s.epoch_seconds),
                                  rate_text(s.images_per_second));
-  if (run.ranks.size() > 1) {
-    const auto ranks = double(run.ranks.size());
-    text += fmt::format(" ({} per rank)", rate_text(s.images_per_second / ranks));
-  }
+  if (s.ranks > 1)
+    text += fmt::format(" ({} per rank)", rate_text(s.images_per_second / double(s.ranks)));
   return text + (s.includes_warm_up ? ", includes warm-up" : "");
 }
 
@@ -187,12 +186,35 @@ std::string target(const RunRecord& run) {
 std::string checkpoint_cost(const RunRecord& run) {
   if (run.checkpoints.empty()) return "";
   double pause = 0, writing = 0;
+  std::size_t unknown = 0;
   for (const CheckpointRecord& c : run.checkpoints) {
+    if (std::isnan(c.write_seconds)) {
+      ++unknown;
+      continue;
+    }
     pause += c.pause_seconds;
     writing += c.write_seconds;
   }
-  return fmt::format("{} written; training paused for {} s, and went on during {} s of writing",
-                     run.checkpoints.size(), seconds_text(pause), seconds_text(writing));
+  const std::string known =
+      fmt::format("{} written; training paused for {} s, and went on during {} s of writing",
+                  run.checkpoints.size(), seconds_text(pause), seconds_text(writing));
+  return unknown == 0 ? known : fmt::format("{} ({} of them not counted)", known, unknown);
+}
+
+/// Advice is for this process: the hosts of steps that earlier ones took may be others.
+std::string own_advice(const RunRecord& run, const StepBreakdown& b) {
+  const SteadyState steady = steady_state(run);
+  const std::size_t before = run.resumptions.empty() ? 0 : run.resumptions.back().epochs;
+  const bool own = !steady.epochs.empty() && steady.epochs.front().epoch > before;
+  return own ? all_reduce_advice(run, b) : "";
+}
+
+/// Of all processes; "not known" after a checkpoint of an older version.
+std::string whole_time(const RunRecord& run) {
+  if (std::isnan(run.total_seconds)) return "not known: an older version began the run";
+  const std::string text = seconds_text(run.total_seconds) + " s";
+  const std::size_t processes = run.resumptions.size() + 1;
+  return processes == 1 ? text : fmt::format("{} in {} processes", text, processes);
 }
 
 std::string totals(const RunRecord& run) {
@@ -201,16 +223,16 @@ std::string totals(const RunRecord& run) {
   const StepBreakdown b = shown_steps(run).first;
   return "Totals\n" +
          entry("outcome", run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure) +
-         entry("start-up", seconds(startup_seconds(run.ranks))) +
+         entry("start-up", seconds(startup_seconds(run.ranks)) +
+                               (run.resumptions.empty() ? "" : " of the last process")) +
          entry("training",
                seconds(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch")) +
          entry("steady epoch", any ? steady(run) : "") +
          entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
-         entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
+         entry("all together", whole_time(run)) + entry("target", target(run)) +
          entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
          entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
-         entry("all-reduce", communication_text(run, b)) +
-         entry("advice", all_reduce_advice(run, b)) +
+         entry("all-reduce", communication_text(run, b)) + entry("advice", own_advice(run, b)) +
          entry("parameter hash", any ? run.epochs.back().parameter_hash : "");
 }
 

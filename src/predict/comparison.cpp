@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -63,6 +64,16 @@ double deviation_of(std::vector<double>& errors) {
 double t_of(std::size_t freedom) {
   const auto n = double(freedom);
   return 1.6449 + 1.5237 / n + 1.4198 / (n * n) + 0.9832 / (n * n * n);
+}
+
+/// Of the runs whose sums go over links, and of records of such sums.
+std::size_t only_ranks_of(const Runs& runs, const Benches& benches) {
+  std::set<std::size_t> counts;
+  for (const RunResult& run : runs)
+    if (run.sums_go_over_links()) counts.insert(run.world_size());
+  for (const BenchResult& bench : benches) counts.insert(bench.ranks);
+  counts.erase(1);
+  return counts.size() == 1 ? *counts.begin() : 0;
 }
 
 Fields fields_of(const RunResult& run, const Observation& seen, const EpochForecast& forecast,
@@ -137,6 +148,32 @@ double Certainty::half_interval(double value, const std::vector<double>& others,
   return t_of(freedom) * std::hypot(of_fit, single);
 }
 
+/// The other extreme than the model: from one measured number of ranks to this
+/// one, a step with as many images a rank does not change at all.
+PlusMinus Certainty::widened(PlusMinus half, const CostModel& model,
+                             const Scenario& scenario) const {
+  if (!is_widened(scenario)) return half;
+  const std::size_t images = std::min(scenario.global_batch, scenario.images);
+  const std::size_t each = (images + scenario.ranks - 1) / scenario.ranks;
+  Scenario measured = scenario;
+  measured.ranks = only_ranks;
+  const StepForecast here = forecast_step(model, scenario, images);
+  const StepForecast there = forecast_step(model, measured, each * only_ranks);
+  const double of_step = there.seconds() / here.seconds() - 1;
+  half.epoch = std::hypot(half.epoch, of_step);
+  half.speedup = std::hypot(half.speedup, of_step);
+  half.all_reduce = std::hypot(half.all_reduce, there.all_reduce / here.all_reduce - 1);
+  return half;
+}
+
+std::string Certainty::note() const {
+  return fmt::format(
+      "P = {} is the only number of ranks above 1 that was measured, so nothing shows how times "
+      "change with P. The intervals of other P contain the whole change that the model predicts "
+      "from P = {} on: measure another P for narrower ones.",
+      only_ranks, only_ranks);
+}
+
 PlusMinus Certainty::of(const CostModel& model, const Scenario& scenario,
                         const Scenario& one_rank) const {
   const auto one = [&](const CostModel& m) { return forecast_epoch(m, one_rank).seconds; };
@@ -144,9 +181,10 @@ PlusMinus Certainty::of(const CostModel& model, const Scenario& scenario,
   const auto speedup = [&](const CostModel& m) { return one(m) / epoch(m); };
   const auto sum = [&](const CostModel& m) { return forecast_epoch(m, scenario).full.all_reduce; };
   const double of_two = std::hypot(single(model, one), single(model, epoch));
-  return {half_interval(model, epoch),
-          half_interval(speedup(model), values_of(without_one, speedup), of_two),
-          half_interval(model, sum)};
+  const PlusMinus half = {half_interval(model, epoch),
+                          half_interval(speedup(model), values_of(without_one, speedup), of_two),
+                          half_interval(model, sum)};
+  return widened(half, model, scenario);
 }
 
 Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& benches,
@@ -172,11 +210,30 @@ Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& be
       return {};
     }
   }
+  certainty.only_ranks = only_ranks_of(fitted, benches);
   certainty.compute = deviation_of(steps);
   certainty.sums = deviation_of(sums);
   certainty.freedom = std::max<std::size_t>(std::min(steps.size(), sums.size()), 1) - 1;
   return certainty;
 }
+
+namespace {
+
+/// What is predicted for a run's settings, with the interval of its epoch.
+EpochForecast forecast_like(const RunResult& run, const CostFit& fit, const Certainty& certainty,
+                            const Graph& graph) {
+  const Scenario scenario = scenario_of(run);
+  const auto forecast_by = [&](const CostModel& model) {
+    return forecast_epoch(with_buckets_of(model, run, graph), scenario);
+  };
+  const auto epoch = [&](const CostModel& model) { return forecast_by(model).seconds; };
+  EpochForecast forecast = forecast_by(fit.model);
+  forecast.plus_minus = certainty.widened({.epoch = certainty.half_interval(fit.model, epoch)},
+                                          with_buckets_of(fit.model, run, graph), scenario);
+  return forecast;
+}
+
+}  // namespace
 
 Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty,
                        const std::vector<std::size_t>& fit_ranks) {
@@ -185,6 +242,7 @@ Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty
   const Graph graph = graph_of(fit);
   std::vector<double> errors;  // %
   std::size_t inside = 0;
+  bool widened = false;
   Table table{
       .id = "measured",
       .title = "Predicted and measured",
@@ -195,12 +253,8 @@ Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty
           "sums: hidden or not, without waiting for later ranks. fitted: whether the model was "
           "fitted to this run. Sums in shared memory are predicted as a ring's."}};
   for (const RunResult& run : runs) {
-    const auto forecast_by = [&](const CostModel& model) {
-      return forecast_epoch(with_buckets_of(model, run, graph), scenario_of(run));
-    };
-    EpochForecast forecast = forecast_by(fit.model);
-    forecast.plus_minus.epoch = certainty.half_interval(
-        fit.model, [&](const CostModel& model) { return forecast_by(model).seconds; });
+    const EpochForecast forecast = forecast_like(run, fit, certainty, graph);
+    widened |= certainty.is_widened(forecast.scenario);
     const Observation seen = observe(run);
     const bool fitted = !seen.oversubscribed &&
                         (fit_ranks.empty() || std::ranges::count(fit_ranks, seen.ranks) > 0);
@@ -211,6 +265,7 @@ Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty
     }
     table.add_fields(fields_of(run, seen, forecast, fitted ? "yes" : "no", error));
   }
+  if (widened) table.notes.push_back(certainty.note());
   if (errors.empty()) return table;
   table.notes.push_back(error_note(errors));
   if (certainty.freedom > 0)

@@ -169,6 +169,7 @@ SteadyState steady_state(const RunRecord& run) {
       &EpochRecord::ranks);
   steady.includes_warm_up = steady.epochs.empty() && !run.epochs.empty();
   if (steady.includes_warm_up) steady.epochs = std::span(run.epochs).last(1);
+  steady.ranks = steady.epochs.empty() ? run.ranks.size() : steady.epochs.back().ranks;
   steady.epoch_seconds = median_of(values_of(steady.epochs, &EpochRecord::seconds));
   const double images = steady.epochs.empty() ? NAN : double(steady.epochs.back().train.samples);
   steady.images_per_second = images / steady.epoch_seconds;

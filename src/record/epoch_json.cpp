@@ -23,6 +23,9 @@ struct RankTotal : RankSums {
   std::vector<double> full_compute;  ///< the same without what it waited for the all-reduce
 };
 
+/// Of an epoch in a checkpoint's history, and not in run.json.
+constexpr const char* kHistorySums = "sums";
+
 Json spread_of_values(const std::vector<double>& values) { return spread_json(spread_of(values)); }
 
 const std::tuple kRankTotalFields{
@@ -97,14 +100,21 @@ Json mean_step_json(const StepBreakdown& b) {
   return b.steps == 0 ? Json() : fields_json(b, kMeanStepFields);
 }
 
-/// Of the epochs whose records are still there, over steps and ranks.
-Json buckets_json(Epochs epochs, const RunRecord& run) {
+/// What is written of an epoch whose records were released.
+Json written_buckets(const EpochRecord& epoch) {
+  const Json j = Json::parse(*epoch.written);
+  const auto communication = j.find("communication");  // the text may be of a file
+  const bool there = communication != j.end() && communication->contains("buckets");
+  return there ? communication->at("buckets") : Json::array();
+}
+
+/// Over steps and ranks.
+Json buckets_json(const EpochRecord& epoch, const RunRecord& run) {
+  if (epoch.written) return written_buckets(epoch);
   std::vector<std::vector<BucketRecord>> records;  // by bucket
-  for (const EpochRecord& epoch : epochs) {
-    for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
-      records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
-      records[r.bucket].push_back(r);
-    }
+  for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
+    records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
+    records[r.bucket].push_back(r);
   }
   Json all = Json::array();
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -117,16 +127,18 @@ Json buckets_json(Epochs epochs, const RunRecord& run) {
   return all;
 }
 
-/// Per step, over all steps of `b`. Bandwidths that are not known are null.
+/// Per step, over all steps of `b`; buckets are those of the last epoch.
+/// Bandwidths that are not known are null.
 Json communication_json(const StepBreakdown& b, Epochs epochs, const RunRecord& run) {
-  const auto rate = bandwidth(double(run.gradient_bytes), b.slowest_busy, run.ranks.size());
+  const std::size_t ranks = epochs.empty() ? run.ranks.size() : epochs.back().ranks;
+  const auto rate = bandwidth(double(run.gradient_bytes), b.slowest_busy, ranks);
   Json j;
   j["steps"] = b.steps;
   j["bytes_per_step"] = run.gradient_bytes;
   put_fields(j, b, kCommunicationFields);
   j["algbw_GBps"] = rate ? Json(rate->algbw) : Json();
   j["busbw_GBps"] = rate ? Json(rate->busbw) : Json();
-  j["buckets"] = buckets_json(epochs, run);
+  j["buckets"] = epochs.empty() ? Json::array() : buckets_json(epochs.back(), run);
   return j;
 }
 
@@ -148,6 +160,22 @@ Json energy_json(const RunRecord& run) {
   return j;
 }
 
+Json sums_json(const KindSums& sums) {
+  return {{"ranks", list_json(sums.ranks, kRankSumsFields)},
+          {"slowest", sums.slowest},
+          {"slowest_busy", sums.slowest_busy}};
+}
+
+KindSums kind_sums(const Json& j, std::size_t ranks) {
+  KindSums sums;
+  for (const Json& rank : j.at("ranks"))
+    read_fields(rank, sums.ranks.emplace_back(), kRankSumsFields);
+  require(sums.ranks.empty() || sums.ranks.size() == ranks, "its sums are of other ranks");
+  read_value(j, "slowest", sums.slowest);
+  read_value(j, "slowest_busy", sums.slowest_busy);
+  return sums;
+}
+
 EpochRecord epoch_record(const Json& j) {
   EpochRecord e;
   read_fields(j, e, kEpochFields);
@@ -159,15 +187,25 @@ EpochRecord epoch_record(const Json& j) {
   e.ranks = j.at("ranks").size();
   // Versions before wrote none.
   if (j.contains("efficiency")) read_fields(j.at("efficiency"), e.efficiency, kEfficiencyFields);
+  if (j.contains(kHistorySums)) {
+    e.sums.full = kind_sums(j.at(kHistorySums).at("full"), e.ranks);
+    e.sums.partial = kind_sums(j.at(kHistorySums).at("partial"), e.ranks);
+  }
   e.written = share(text_of(j));
   return e;
 }
 
-/// The text of an element of `epochs`, on one line.
+/// An element of the history's `epochs`, on one line: that of run.json, and the
+/// sums from which a later process makes the figures of several epochs.
 SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
-  return e.written ? e.written : share(text_of(epoch_json(e, run)));
+  if (e.written) return e.written;
+  Json j = epoch_json(e, run);
+  const EpochSums sums = sum_up(e.step_records, run.global_batch);
+  j[kHistorySums] = {{"full", sums_json(sums.full)}, {"partial", sums_json(sums.partial)}};
+  return share(text_of(j));
 }
 
+constexpr const char* kTotalSeconds = "total_seconds";
 constexpr std::string_view kBeforeEpochs = "\"epochs\":[";
 constexpr std::string_view kBehindEpochs = "]}";
 
@@ -186,12 +224,22 @@ void restore_head(RunRecord& run, std::string_view line) {
   run.started_at = j.at("started_at");
   for (const Json& r : j.at("resumptions"))
     read_fields(r, run.resumptions.emplace_back(), kResumptionFields);
+  run.earlier_seconds = number_or_nan(j, kTotalSeconds);
+  run.total_seconds = run.earlier_seconds;
+  if (!j.contains(kTotalSeconds)) return;  // of a version that wrote neither
+  for (const Json& c : j.at("checkpoints"))
+    read_fields(c, run.checkpoints.emplace_back(), kCheckpointFields);
+  read_fields(j.at("audit"), run.audit, kAuditFields);
 }
 
 }  // namespace
 
 Json epoch_json(const EpochRecord& e, const RunRecord& run) {
-  if (e.written) return Json::parse(*e.written);
+  if (e.written) {
+    Json j = Json::parse(*e.written);
+    j.erase(kHistorySums);
+    return j;
+  }
   const Epochs one(&e, 1);
   const std::vector<RankTotal> ranks = rank_totals(e, run.global_batch);
   const StepBreakdown full = break_down(one, run.global_batch, StepKind::full);
@@ -232,7 +280,10 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
 /// an epoch, not of the whole history.
 TextPieces history_json(const RunRecord& run) {
   std::string head = text_of({{"started_at", run.started_at},
-                              {"resumptions", list_json(run.resumptions, kResumptionFields)}});
+                              {"resumptions", list_json(run.resumptions, kResumptionFields)},
+                              {"checkpoints", list_json(run.checkpoints, kCheckpointFields)},
+                              {"audit", fields_json(run.audit, kAuditFields)},
+                              {kTotalSeconds, run.total_seconds}});
   head.back() = ',';  // instead of the brace
   TextPieces pieces = {share(head.append(kBeforeEpochs) + "\n")};
   const SharedText comma = share(",\n");

@@ -35,6 +35,23 @@ Json pairs_json(const std::vector<std::pair<std::string, Value>>& pairs) {
 
 // What a checkpoint keeps of a run, and reads back.
 
+inline const std::tuple kCheckpointFields{
+    Field{"path", &CheckpointRecord::path},
+    Field{"epochs", &CheckpointRecord::epochs},
+    Field{"steps", &CheckpointRecord::steps},
+    Field{"bytes", &CheckpointRecord::bytes},
+    NanField{"pause_seconds", &CheckpointRecord::pause_seconds},
+    NanField{"write_seconds", &CheckpointRecord::write_seconds}};
+inline const std::tuple kAuditFields{Field{"steps", &AuditRecord::steps},
+                                     Field{"findings", &AuditRecord::findings}};
+/// Of the steps of a rank: what run.json adds up over epochs.
+inline const std::tuple kRankSumsFields{
+    Field{"steps", &RankSums::steps},      Field{"samples", &RankSums::samples},
+    Field{"seconds", &RankSums::seconds},  Field{"phases", &RankSums::phases},
+    Field{"busy", &RankSums::busy},        Field{"wait", &RankSums::wait},
+    Field{"add", &RankSums::add},          Field{"prepare", &RankSums::prepare},
+    Field{"copy", &RankSums::copy},        Field{"copy_bytes", &RankSums::copy_bytes},
+    NanField{"got", &RankSums::cores_got}, NanField{"wanted", &RankSums::cores_wanted}};
 inline const std::tuple kResumptionFields{
     Field{"at", &Resumption::at}, Field{"checkpoint", &Resumption::checkpoint},
     Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},

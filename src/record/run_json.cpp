@@ -47,13 +47,6 @@ const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
                               Field{"jitter_percent", &TimedCompute::jitter_percent},
                               Field{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
 
-const std::tuple kCheckpointFields{Field{"path", &CheckpointRecord::path},
-                                   Field{"epochs", &CheckpointRecord::epochs},
-                                   Field{"steps", &CheckpointRecord::steps},
-                                   Field{"bytes", &CheckpointRecord::bytes},
-                                   Field{"pause_seconds", &CheckpointRecord::pause_seconds},
-                                   Field{"write_seconds", &CheckpointRecord::write_seconds}};
-
 const std::tuple kSpreadFields{
     Field{"count", &Spread::count},        Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
     Field{"median", &Spread::median},      Field{"p90", &Spread::p90}, Field{"max", &Spread::max},
@@ -142,7 +135,7 @@ Json frame_json(const RunRecord& run) {
   j["startup"] = pairs_json(startup_items(run.ranks));
   j["resumptions"] = list_json(run.resumptions, kResumptionFields);
   j["checkpoints"] = list_json(run.checkpoints, kCheckpointFields);
-  j["audit"] = {{"steps", run.audit.steps}, {"findings", run.audit.findings}};
+  j["audit"] = fields_json(run.audit, kAuditFields);
   j["epochs"] = Json::array();
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));

@@ -35,6 +35,17 @@ inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks
   });
 }
 
+/// Of the checkpoint from which a run resumes.
+inline CheckpointRecord record_of(const std::string& path, const Manifest& manifest) {
+  CheckpointRecord record{.path = path,
+                          .epochs = manifest.position.epochs,
+                          .steps = manifest.position.steps,
+                          .pause_seconds = NAN,
+                          .write_seconds = NAN};
+  for (const CheckpointFile& file : manifest.files) record.bytes += file.bytes;
+  return record;
+}
+
 /// Calls before and after training may take this many times --stall-seconds:
 /// disks are slow.
 inline constexpr double kPatience = 10;
@@ -47,11 +58,11 @@ class Resuming {
 
   /// Finds the checkpoint of --resume, and completes `config` from it. `data`
   /// as in Manifest. Throws InputError, the same on every rank.
-  void begin(TrainConfig& config, const std::vector<std::string>& data) {
+  void begin(TrainConfig& config, const std::vector<std::string>& data, std::size_t train_images) {
     point_ = find_resume_point(world_, config);
     if (!point_) return;
     const auto ranks = std::size_t(world_.size());
-    together(world_, [&] { adopt(*point_, config, ranks, data); });
+    together(world_, [&] { adopt(*point_, config, ranks, data, train_images); });
   }
   bool active() const noexcept { return point_.has_value(); }
   const std::string& checkpoint() const { return point_->checkpoint; }
@@ -80,6 +91,7 @@ class Resuming {
                           "another",
                           what, run.epochs.size(), at.epochs));
     });
+    run.checkpoints.push_back(record_of(point_->checkpoint, point_->manifest));
     run.resumptions.push_back({.at = utc_now(),
                                .checkpoint = point_->checkpoint,
                                .epochs = at.epochs,

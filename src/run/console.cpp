@@ -84,11 +84,13 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 spdlog::sink_ptr open_file(const fs::path& directory, int rank) {
   const std::string name = "rank-" + std::to_string(rank);
   try {
-    fs::create_directories(directory);
+    std::error_code error;
+    fs::create_directories(directory, error);
+    if (error) throw InputError(error.message());
     const auto file = std::make_shared<FileSink>(directory / (name + ".log"));
     file->set_pattern("%Y-%m-%d %H:%M:%S.%e " + name + " %l: %v");
     return file;
-  } catch (const std::exception& error) {  // RunError, filesystem_error
+  } catch (const std::exception& error) {  // RunError, InputError, spdlog's
     throw InputError("--log-dir " + directory.string() + ": " + error.what() +
                      "; give a directory that you may write into, or leave it out");
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
@@ -49,19 +51,43 @@ std::unique_ptr<OpenFile> open_locked(const fs::path& path, bool& locked) {
   return file;
 }
 
-/// For a process that finds the directory taken.
-void sign(const fs::path& path) {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  const std::string text = fmt::format("process {} on {}", ::getpid(), host.data());
-  const OpenFile file(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (::write(file.fd(), text.data(), text.size()) < 0) return;  // costs the name, not the lock
-}
+constexpr const char* kSignature = "process {} on {}";
 
-std::string signature(int fd) {
+/// What the file holds, which is short if it is ours.
+std::string content_of(int fd) {
   std::array<char, 512> text{};
   const ssize_t count = ::pread(fd, text.data(), text.size(), 0);
-  return count > 0 ? printable(std::string(text.data(), std::size_t(count))) : "another process";
+  return {text.data(), std::size_t(std::max<ssize_t>(count, 0))};
+}
+
+/// Whether a text is one that `sign` writes.
+bool is_signature(std::string_view text) {
+  return take(text, "process ") && take_number(text) && take(text, " on ") && text.size() < 256;
+}
+
+/// Why an open file is none to lock and to write into; empty: it is.
+std::string fault_of(int fd) {
+  struct stat found {};
+  if (::fstat(fd, &found) != 0) return std::string("cannot be read: ") + std::strerror(errno);
+  if (!S_ISREG(found.st_mode)) return "is no regular file";
+  if (found.st_nlink > 1) return "is somebody's file under a second name (a hard link)";
+  const std::string text = content_of(fd);
+  return text.empty() || is_signature(text) ? "" : "holds something else";
+}
+
+/// For a process that finds the directory taken. Into the file that is locked,
+/// not into one that has taken its name since.
+void sign(const fs::path& path, int locked) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::string text = fmt::format(kSignature, ::getpid(), host.data());
+  const OpenFile file(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat mine {
+  }, its{};
+  if (file.fd() < 0 || ::fstat(file.fd(), &mine) != 0 || ::fstat(locked, &its) != 0) return;
+  if (mine.st_dev != its.st_dev || mine.st_ino != its.st_ino || mine.st_nlink != 1) return;
+  if (::ftruncate(file.fd(), 0) != 0) return;
+  if (::write(file.fd(), text.data(), text.size()) < 0) return;  // costs the name, not the lock
 }
 
 }  // namespace
@@ -73,19 +99,21 @@ DirectoryClaim::DirectoryClaim(const fs::path& directory) {
   const int why = errno;
   std::error_code none;
   const auto there = fs::symlink_status(path, none).type();
-  require(
-      there == fs::file_type::not_found || (fs::file_type::regular == there && file->fd() >= 0),
-      path.string() + ": two runs in one directory are told apart by locking this file, and it " +
-          (there == fs::file_type::regular ? std::string("cannot be read: ") + std::strerror(why)
-                                           : "is no regular file") +
-          "; remove it, or choose another --run-dir");
-  if (file->fd() < 0) return;  // nothing can be written there, which is found out later
+  if (there == fs::file_type::not_found) return;  // nothing can be written there: found out later
+  std::string fault = std::string("cannot be read: ") + std::strerror(why);
+  if (there != fs::file_type::regular) fault = "is no regular file";
+  if (file->fd() >= 0) fault = fault_of(file->fd());
+  require(fault.empty(), path.string() +
+                             ": two runs in one directory are told apart by locking this file, "
+                             "and it " +
+                             fault + "; remove it, or choose another --run-dir");
   if (!locked) {
+    const std::string signature = content_of(file->fd());
     throw InputError("the run directory " + directory.string() + " is in use by " +
-                     signature(file->fd()) +
+                     (signature.empty() ? "another process" : printable(signature)) +
                      ": wait until that run has ended, or choose another with --run-dir");
   }
-  sign(path);
+  sign(path, file->fd());
   file_ = std::move(file);
 }
 

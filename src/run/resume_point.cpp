@@ -10,7 +10,9 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/reduce/tree_order.hpp"
 #include "rueda/train/options.hpp"
+#include "rueda/train/run_plan.hpp"
 
 namespace rueda {
 namespace {
@@ -144,13 +146,27 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
         "--batch-per-rank {} is not taken: a resumed run keeps its global batch of {}, {} per rank",
         now_asked, m.global_batch, config.batch_per_rank));
   if (m.world == world && now == parts) return;
-  const bool exact = same_parts && config.reduce_order == ReduceOrder::fixed;
+  const Deal dealt{m.world, m.micro_batches};
+  const bool exact =
+      config.reduce_order == ReduceOrder::fixed && same_tree(dealt, {world, config.accumulate});
   point.remarks.push_back(fmt::format(
       "resumed on {} instead of {} ranks: the global batch stays {}, {} micro-batches per rank{}",
       world, m.world, m.global_batch, config.accumulate,
       exact ? ""
-            : "; not bit for bit as without the change (that takes the same micro-batches and "
-              "--reduce-order fixed)"));
+            : "; not bit for bit as without the change (that takes --reduce-order fixed, as many "
+              "micro-batches in all, and before and after it one rank, or 1, 2, 4, 8 ... of them "
+              "per rank)"));
+}
+
+/// What the program would do on its own, from the options and the data, is what was recorded.
+void compare_plan(const ResumePoint& point, const TrainConfig& config, std::size_t world,
+                  std::size_t train_images) {
+  const std::size_t steps = plan_run(config, world, train_images).schedule.steps_per_epoch;
+  require(steps == point.manifest.steps_per_epoch,
+          fmt::format("--resume {}: it says that an epoch has {} steps, but {} images in global "
+                      "batches of {} are {}: resume from another checkpoint",
+                      point.checkpoint, point.manifest.steps_per_epoch, train_images,
+                      config.global_batch, steps));
 }
 
 /// Without --run-dir a run goes on where its checkpoint lies.
@@ -214,10 +230,11 @@ bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
 }
 
 void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
-           const std::vector<std::string>& data) {
+           const std::vector<std::string>& data, std::size_t train_images) {
   compare_options(point, config);
   compare_data(point, data);
   choose_batch(point, config, world);
+  compare_plan(point, config, world, train_images);
   choose_run_directory(point, config);
   if (point.manifest.position.epochs >= config.epochs)
     point.remarks.push_back(fmt::format(

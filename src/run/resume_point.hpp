@@ -42,11 +42,12 @@ bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 
 /// Completes `config` for a run that resumes from `point`: the same global
 /// batches, cut into the same micro-batches if the number of ranks allows it.
-/// Throws InputError where an option or the data would change the numbers, and
-/// where no run directory is known. Differences that change only the last bits
+/// Throws InputError where an option or the data would change the numbers,
+/// where the recorded numbers do not follow from them, and where no run
+/// directory is known. Differences that change only the last bits
 /// become remarks. `data` as in Manifest.
 void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
-           const std::vector<std::string>& data);
+           const std::vector<std::string>& data, std::size_t train_images);
 
 /// Adds remarks on other machines and versions (as in Manifest), which may change the last bits.
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,

@@ -45,8 +45,8 @@ bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
 bool will_exist(const TrainConfig& config, const fs::path& directory) {
   std::error_code none;
   if (fs::exists(directory.empty() ? "." : directory, none)) return false;
-  const auto whole = [](const fs::path& path) {
-    return fs::absolute(path / "").lexically_normal();
+  const auto whole = [&none](const fs::path& path) {
+    return fs::absolute(path / "", none).lexically_normal();
   };
   const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
   const fs::path way = run.lexically_relative(whole(directory));
@@ -94,9 +94,9 @@ void set_aside(const fs::path& directory) {
     return directory /
            (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
   };
-  while (std::ranges::any_of(kRunFiles, [&](auto* file) { return fs::exists(name(file)); }))
-    ++number;
   std::error_code missing;
+  while (std::ranges::any_of(kRunFiles, [&](auto* f) { return fs::exists(name(f), missing); }))
+    ++number;
   for (const char* file : kRunFiles) fs::rename(directory / file, name(file), missing);
 }
 

@@ -98,7 +98,7 @@ class TrainRun {
     require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
     clock_.lap("data");
     on_rank_0([this] { claim_ = claim_to_resume(config_); });
-    resuming_.begin(config_, data_lines(data_));
+    resuming_.begin(config_, data_lines(data_), data_.train.size());
     together(world_, [this] { graph_ = build_model(config_.model, config_.image_size, kClasses); });
   }
 
@@ -225,6 +225,7 @@ class TrainRun {
     const auto monitor = open_monitor(device_.uuid);
     RunCheckpoints checkpoints(session_, world_, *replica_, run_, data_lines(data_));
     const auto save = [&](const auto& position, auto velocities) {
+      note_time();
       checkpoints.save(position, velocities);
     };
     auto trainer = std::make_unique<TrainLoop>(
@@ -239,17 +240,19 @@ class TrainRun {
       checkpoints.wait_for_writer();
       if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {
-      run_.total_seconds = clock_.watch().seconds();
+      note_time();
       console.fail(run_, error.what());
       if (reducer_->busy()) print_error(error.what());  // this rank may never get to report it
       throw;
     }
-    run_.total_seconds = clock_.watch().seconds();
+    note_time();
     console.end(run_);
     trainer.reset();  // and with it the thread that watches the host
     const auto troubles = all_gather_text(world_, host ? host->take_trouble() : "");
     for (const std::string& line : remark_lines({}, troubles, {})) log(LogLevel::warn, line);
   }
+
+  void note_time() { run_.total_seconds = run_.earlier_seconds + clock_.watch().seconds(); }
 
   /// What comes before and after also waits for disks, and is watched more patiently.
   void train_watched(TrainLoop& trainer) {

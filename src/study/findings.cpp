@@ -51,8 +51,9 @@ constexpr std::array kPointDoubts = {
     Doubt<Point>{[](const Point& p) { return p.oversubscribed; },
                  "Some points ran more threads than there were cores. They are shown and marked, "
                  "and left out of fits and recommendations."},
-    Doubt<Point>{[](const Point& p) { return p.includes_warm_up; },
-                 "Some runs had one epoch only, so their times include warm-up."},
+    Doubt<Point>{
+        [](const Point& p) { return p.includes_warm_up; },
+        "Some runs have no epoch but the first of a process, so their times include warm-up."},
     Doubt<Point>{[](const Point& p) { return p.disturbed; },
                  "In some runs a rank got less than 85 % of the time of its cores, because other "
                  "programs, a quota or other virtual machines took it. They are marked as "

@@ -223,7 +223,7 @@ Observation observe(const RunResult& run) {
   seen.full_step = exactly(run.steady_full_step_seconds.median);
   seen.mean_step = exactly(seen.epoch.value / double(seen.steps));
   seen.oversubscribed = is_oversubscribed(run);
-  seen.includes_warm_up = run.epochs.size() == 1;
+  seen.includes_warm_up = includes_warm_up(run);
   seen.disturbed = std::ranges::any_of(steady, is_disturbed, &EpochResult::least_core_share);
   seen.runs = {&run};
   return seen;

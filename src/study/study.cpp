@@ -180,6 +180,11 @@ std::vector<fs::path> files_of(const fs::path& place) {
   return files;
 }
 
+std::span<const EpochResult> stretch_of(const RunResult& run) {
+  return steady_stretch(std::span(run.epochs), &EpochResult::resumed,
+                        [](const EpochResult& epoch) { return epoch.ranks.size(); });
+}
+
 }  // namespace
 
 RunResult read_run(const std::filesystem::path& file) {
@@ -201,10 +206,12 @@ RunResult read_run(const std::filesystem::path& file) {
 }
 
 std::span<const EpochResult> steady_epochs(const RunResult& run) {
-  const std::span all(run.epochs);
-  const auto stretch = steady_stretch(all, &EpochResult::resumed,
-                                      [](const EpochResult& epoch) { return epoch.ranks.size(); });
-  return stretch.empty() && !all.empty() ? all.last(1) : stretch;
+  const auto stretch = stretch_of(run);
+  return stretch.empty() && !run.epochs.empty() ? std::span(run.epochs).last(1) : stretch;
+}
+
+bool includes_warm_up(const RunResult& run) {
+  return !run.epochs.empty() && stretch_of(run).empty();
 }
 
 EpochResult middle_epoch(const RunResult& run) {
@@ -231,7 +238,9 @@ Study load_study(const std::vector<fs::path>& places) {
   for (const fs::path& place : places) {
     for (const fs::path& file : files_of(place)) {
       try {
-        if (seen.insert(fs::weakly_canonical(file)).second) load_file(study, file);
+        std::error_code error;
+        const fs::path canonical = fs::weakly_canonical(file, error);
+        if (seen.insert(error ? file : canonical).second) load_file(study, file);
       } catch (const InputError& error) {
         if (file == place || file.parent_path() == place) throw;
         study.unreadable.push_back({file, error.what()});

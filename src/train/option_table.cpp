@@ -61,7 +61,9 @@ constexpr Formed kAuditEvery = {
       require(!text.ends_with("epoch") && !text.ends_with("epochs"), "audits are counted in steps");
     }};
 
-/// The order is that of run.json.
+/// The order is that of run.json. An option that has a file written is its
+/// process's own: a checkpoint may come from somebody else, and files that it
+/// names are not written unasked.
 const std::vector<TrainOption> kOptions = {
     {"model", kModel, kModelName, must_agree, series, "NAME",
      "Network: " + joined(model_names(), ", ")},
@@ -155,9 +157,9 @@ const std::vector<TrainOption> kOptions = {
      "blocks; saves memory, costs time, changes no bit"},
     {"deterministic", kDevice, Flag{&C::deterministic}, changes_bits, variant, "",
      "On a GPU: only engines that give the same bits each time"},
-    {"tuning-file", kLastGroup, Text{&C::tuning_file}, changes_bits, variant, "FILE",
-     "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
-    {"tune-engines", kLastGroup, Flag{&C::tune}, free, none, "",
+    {"tuning-file", kLastGroup, Text{&C::tuning_file, true, &C::tune}, changes_bits, variant,
+     "FILE", "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
+    {"tune-engines", kLastGroup, Flag{&C::tune}, own, none, "",
      "Times engines for work that the tuning file does not name yet, and writes the file"},
     {"plan-cache", kLastGroup, Text{&C::plan_cache}, own, none, "DIR",
      "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
@@ -229,7 +231,6 @@ const std::vector<TrainOption> kOptions = {
      "Continues the run in this directory, or from this checkpoint, with its options where none "
      "are given here; auto: the run in --run-dir, if there is one"},
 
-    // A checkpoint may come from somebody else: files that it names are not written unasked.
     {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
      "Directory for run.json [a new one below runs/]"},
     {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE",

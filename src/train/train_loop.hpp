@@ -191,7 +191,7 @@ class TrainLoop {
     position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
     run.epochs.push_back(std::move(record));
     note_target(run);
-    run.total_seconds = parts_.since_start.seconds();
+    run.total_seconds = run.earlier_seconds + parts_.since_start.seconds();
     together(parts_.group, [&] {
       if (config_.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
       parts_.observer.on_epoch(run);

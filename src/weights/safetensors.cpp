@@ -178,8 +178,10 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
   require_regular_file(weights_file(path, "give the path of a safetensors file"), kNoLimit);
   const InputFile file =
       weights_file(path, "it is damaged or no safetensors file: save or copy it again");
-  const std::size_t file_bytes = fs::file_size(path);
-  in_.open(path, std::ios::binary);
+  in_.open(path, std::ios::binary | std::ios::ate);
+  file.require(in_.good(), "it cannot be opened");
+  const auto file_bytes = std::size_t(in_.tellg());
+  in_.seekg(0);
   const std::size_t length = read_header_length(in_, file, file_bytes);
   std::string header(length, '\0');
   read_bytes(in_, file, header.data(), length);

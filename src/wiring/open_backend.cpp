@@ -37,14 +37,22 @@ std::unique_ptr<Backend> open_cpu(const BackendOptions&) {
 #endif
 
 #if RUEDA_CUDA_TRAINS
+/// Empty: none is given.
+void check_folder(const std::string& option, const std::string& folder) {
+  std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return;
+  const std::string why = error ? error.message() : "it is no folder";
+  throw InputError(option + " " + printable(folder) + ": " + why +
+                   "; give a folder that is there, or make it first");
+}
+
 bool has_cuda_device() { return !cuda_devices().visible.empty(); }
 
 std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
   const auto found = cuda_devices();
   require(!found.visible.empty(),
           "--backend cuda: no CUDA device here (" + found.reason + "); use --backend cpu or auto");
-  if (!o.plan_cache.empty() && !fs::is_directory(o.plan_cache))
-    throw InputError("--plan-cache " + o.plan_cache + ": no such folder; make it first");
+  check_folder("--plan-cache", o.plan_cache);
   return cuda::make_cuda_backend({o.precision, o.deterministic, o.tune, o.plan_cache});
 }
 #else
@@ -104,7 +112,9 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   options.tune = true;
   const auto backend = open_backend(options);
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
-  if (fs::exists(config.tuning_file))
+  std::error_code unknown;
+  // What cannot be looked at is refused by reading it.
+  if (fs::status(config.tuning_file, unknown).type() != fs::file_type::not_found)
     tuning = use_tuning(*backend, read_tuning_file(config.tuning_file), config.tuning_file);
   const auto write = [&] {
     add_engines(*backend, tuning);

@@ -36,10 +36,17 @@ def flip(path, offset):
     path.write_bytes(data)
 
 
-def rewrite(checkpoint, change_config=None, history=None):
-    """Another config or history, with the sums that belong to it."""
+def rewrite(checkpoint, change_config=None, history=None, sizes=None):
+    """Another config, other numbers or another history, with the sums that belong to it."""
     manifest = json.loads((checkpoint / "manifest.json").read_text())
     manifest["config"].update(change_config or {})
+    position = manifest["position"]
+    for key, value in (sizes or {}).items():
+        if key == "position":
+            position.update(value)
+        else:
+            (manifest if key in manifest else position)[key] = value
+    position["global_step"] = position["epochs"] * position["steps_per_epoch"] + position["steps"]
     if history is not None:
         (checkpoint / "history.json").write_bytes(history)
         manifest["files"]["history.json"] = {"bytes": len(history), "crc32": f"{zlib.crc32(history):08x}"}
@@ -190,6 +197,21 @@ class CheckpointTest(ProgramCase):
         self.assertAlmostEqual(last["loss"], record["epochs"][-1]["loss"], delta=0.05)
         self.completed(self.program.run("report", "four", "three"))
 
+    def test_other_ranks_whose_tree_is_another_are_told(self):
+        """2 x 3 micro-batches are added along another tree than 6 x 1; 3 x 2 along the same."""
+        words = ("--reduce-order", "fixed", "--global-batch", "12", "--eval-every", "0")
+        self.stopped(self.train("six", *words, "--inject", "stop:3:2", ranks=6))
+        for ranks in (2, 3):
+            shutil.copytree(self.folder / "six", self.folder / f"six-on-{ranks}")
+        self.resume("six", ranks=6)
+        whole = self.program.record("six")
+        said = [self.resume(f"six-on-{ranks}", ranks=ranks).out for ranks in (2, 3)]
+        hashes = [self.program.record(f"six-on-{ranks}")["epochs"][-1]["parameter_hash"] for ranks in (2, 3)]
+        self.assertIn("not bit for bit as without the change", said[0])
+        self.assertNotEqual(hashes[0], whole["epochs"][-1]["parameter_hash"])
+        self.assertNotIn("not bit for bit", said[1])
+        self.assertEqual(hashes[1], whole["epochs"][-1]["parameter_hash"])
+
     def test_a_damaged_checkpoint_is_passed_over(self):
         self.stopped(self.train("damaged", "--checkpoint-every", "2steps", "--inject", "stop:0:4"))
         names = ["epoch-0000-step-00002", "epoch-0000-step-00004"]
@@ -228,8 +250,15 @@ class CheckpointTest(ProgramCase):
         rewrite(checkpoint, {"model": "resnet20", "wire-error-feedback": True})
         refused = self.alone("--resume", str(checkpoint), "--run-dir", "lies-on")
         self.refused(refused, "--wire-error-feedback was removed", "begin anew")
-        # No options of a run, and one that was removed and not used.
-        rewrite(checkpoint, {"help": True, "--": 1, "wire-error-feedback": False, "reduce-table": None})
+        # One that was removed and not used.
+        sizes = {"global_batch": 64, "steps_per_epoch": 2, "position": {"steps": 0, "samples_so_far": 0}}
+        rewrite(checkpoint, {"wire-error-feedback": False, "reduce-table": None, "global-batch": 64, "batch-per-rank": 64}, sizes=sizes)
+        self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"),
+                     "an epoch has 2 steps, but 64 images in global batches of 64 are 1")
+        rewrite(checkpoint, sizes={"global_batch": 1 << 40})
+        self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"), "micro-batches are of 1099511627776")
+        sizes = {"global_batch": 16, "steps_per_epoch": 4}
+        rewrite(checkpoint, {"global-batch": 16, "batch-per-rank": 16, "help": True, "--": 1}, sizes=sizes)
         self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).out)
 
     def test_what_does_not_fit_is_refused(self):
@@ -333,6 +362,17 @@ class CheckpointTest(ProgramCase):
         self.assertEqual([epoch["loss"] for epoch in record["epochs"]], [None, None])
         self.assertEqual([r["epochs"] for r in record["resumptions"]], [1, 1])
 
+    def check_same_run(self, before, after):
+        """A finished run that was started again is the same run, which took a little longer."""
+        for key, value in before["summary"].items():
+            if key.startswith(("steady_", "training_", "evaluation_")):
+                self.assertEqual(after["summary"][key], value, key)
+        self.assertIsNotNone(after["summary"]["steady_full_step"])
+        self.assertEqual([c["epochs"] for c in after["checkpoints"]], [c["epochs"] for c in before["checkpoints"]])
+        self.assertIsNone(after["checkpoints"][-1]["write_seconds"])
+        self.assertGreater(after["summary"]["total_seconds"], sum(after["startup"][i]["max"] for i in after["startup"])
+                           + after["summary"]["training_seconds"])
+
     def test_auto_begins_where_there_is_nothing_and_ends_where_all_is_done(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
         self.killed(self.train("auto", *auto, "--inject", "kill:0:2"))
@@ -341,11 +381,13 @@ class CheckpointTest(ProgramCase):
         aside = json.loads((self.folder / "auto" / "run-1.json").read_text())
         self.assertEqual((aside["outcome"], aside["epochs"]), ("running", []))
         self.assertEqual(curve(self.program.record("auto")), self.reference())
+        before = self.program.record("auto")
         result = self.completed(self.train("auto", *auto))
         self.assertIn("after epoch 2", result.out)
         self.assertIn("give --epochs more than 2 to go on", " ".join(result.out.split()))
         self.assertNotRegex(result.out, r"\bnan\b")
         self.assertEqual(curve(self.program.record("auto")), self.reference())
+        self.check_same_run(before, self.program.record("auto"))
         more = self.resume("auto", "--run-dir", "auto", "--epochs", "3")
         self.assertIn("--epochs is 3 instead of 2", more.out)
         record = self.program.record("auto")
@@ -356,12 +398,12 @@ class CheckpointTest(ProgramCase):
     def test_auto_misses_the_checkpoints_of_a_run_that_stopped(self):
         """In a directory whose name is no word."""
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
-        self.stopped(self.train("un\nmounted", *auto, "--inject", "stop:0:3", ranks=1))
-        place = self.folder / "un\nmounted" / "checkpoints"
+        self.stopped(self.train("un 'mounted", *auto, "--inject", "stop:0:3", ranks=1))
+        place = self.folder / "un 'mounted" / "checkpoints"
         place.rename(self.folder / "away")
 
         def missed():
-            result = self.train("un\nmounted", *auto, ranks=1)
+            result = self.train("un 'mounted", *auto, ranks=1)
             self.assertEqual(result.code, 2, result)
             self.assertIn("is a disk not mounted", result.err)
 
@@ -370,8 +412,8 @@ class CheckpointTest(ProgramCase):
         missed()
         place.unlink()
         (self.folder / "away").rename(place)
-        self.completed(self.train("un\nmounted", *auto, ranks=1))
-        self.assertEqual(curve(self.program.record("un\nmounted")), self.reference(ranks=1))
+        self.completed(self.train("un 'mounted", *auto, ranks=1))
+        self.assertEqual(curve(self.program.record("un 'mounted")), self.reference(ranks=1))
 
     def test_links_in_a_run_directory_are_not_followed(self):
         place, victim = self.folder / "laid", self.folder / "victim"
@@ -385,8 +427,17 @@ class CheckpointTest(ProgramCase):
             shutil.rmtree(place)
             place.mkdir()
             lock(place / ".lock")
-            self.refused(self.train("laid", ranks=1), "laid/.lock", "--run-dir")
-        self.assertEqual(victim.read_text(), "mine")
+            self.refused(self.train("laid", ranks=1), "laid/.lock", "is no regular file", "--run-dir")
+        (place / ".lock").unlink()
+        for text in ("mine", "", "process 1 on a"):  # a hard link, whatever it holds
+            victim.write_text(text)
+            os.link(victim, place / ".lock")
+            self.refused(self.train("laid", ranks=1), "laid/.lock", "hard link", "--run-dir")
+            self.assertEqual(victim.read_text(), text)
+            (place / ".lock").unlink()
+        (place / ".lock").write_text("somebody's notes")
+        self.refused(self.train("laid", ranks=1), "laid/.lock", "holds something else", "--run-dir")
+        self.assertEqual((place / ".lock").read_text(), "somebody's notes")
 
     @long
     def test_a_script_starts_a_run_again(self):

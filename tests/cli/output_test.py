@@ -5,7 +5,9 @@ usage: output_test.py RUEDA MPIEXEC
 """
 
 import os
+import re
 import select
+import shutil
 import stat
 import subprocess
 import threading
@@ -144,6 +146,40 @@ class Outputs(ProgramCase):
             self.completed(self.program.run(*OUTPUTS[option], name))
             self.assertGreater(self.path(name).stat().st_size, 10)
             self.path(name).unlink()
+
+
+class Names(ProgramCase):
+    def test_a_loop_of_links_and_a_name_that_is_too_long_are_refused_by_every_option(self):
+        """All that `train` has, from its help."""
+        text = self.completed(self.program.run("train", "--help-all", COLUMNS="10000")).out
+        options = re.findall(r"(?m)^  (--[a-z-]+) (?:FILE|PATH|DIR|RUN)\b", text)
+        self.assertGreater(len(options), 9)
+        (self.folder / "loop").symlink_to("loop")
+        for option in options:
+            if option in ("--plan-cache", "--tuning-file"):
+                continue  # a GPU's: standin_test.py
+            for value in ("loop", "x" * 5000):
+                with self.subTest(option=option, value=value[:4]):
+                    words = [*TRAIN, *(["--backend", "timed"] if option == "--compute-from" else [])]
+                    result = self.program.run(*words, option, value)
+                    self.refused(result, value[:4])
+                    self.assertNotIn("filesystem error", result.err)
+
+    def test_a_lock_with_another_name_or_content_is_left_alone(self):
+        victim = self.folder / "victim"
+        for content, link in (("mine", os.link), ("", os.link), ("mine", shutil.copy)):
+            with self.subTest(content=content, link=link.__name__):
+                victim.write_text(content)
+                shutil.rmtree(self.folder / "locked", ignore_errors=True)
+                (self.folder / "locked").mkdir()
+                link(victim, self.folder / "locked" / ".lock")
+                words = ["train", "--data", "data", *SMALL, "--run-dir", "locked"]
+                self.refused(self.program.run(*words), "locked/.lock", "remove it, or choose another --run-dir")
+                self.assertEqual((self.folder / "locked" / ".lock").read_text(), content)
+        for content in ("", "process 12345 on some-host"):  # empty, or ours
+            (self.folder / "locked" / ".lock").unlink()
+            (self.folder / "locked" / ".lock").write_text(content)
+            self.completed(self.program.run(*words, "--overwrite"))
 
 
 class Logs(ProgramCase):

@@ -148,7 +148,12 @@ CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
         refused = self.start(1, "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
         self.refused(refused, "--backend cuda: no CUDA device")
         refused = self.start(1, "--backend", "cuda", "--plan-cache", "nowhere")
-        self.refused(refused, "--plan-cache nowhere: no such folder")
+        self.refused(refused, "--plan-cache nowhere: No such file or directory", "make it first")
+        (self.folder / "loop").symlink_to("loop")
+        for folder, why in (("loop", "Too many levels of symbolic links"), ("x" * 5000, "File name too long")):
+            refused = self.start(1, "--backend", "cuda", "--plan-cache", folder)
+            self.refused(refused, "--plan-cache " + folder[:20], why, "make it first")
+            self.assertLess(len(refused.messages[0]), 1000)
 
 
 class Transport(StandInCase):

@@ -132,12 +132,16 @@ class Corpus:
         epoch = {"epoch": 1, "steps": 3, "ranks": [], "seconds": 1.5, "loss": 2.3, "accuracy": 0.1, "samples": 96,
                  "val_loss": None, "learning_rate": 0.1, "images_per_second": 64, "parameter_hash": "0123",
                  "resumed_at_step": 2}
+        steps = {"ranks": [], "slowest": [0.5, 0.25], "slowest_busy": [0.1, 0.1]}
+        epoch["sums"] = {"full": steps, "partial": {"ranks": [], "slowest": [], "slowest_busy": []}}
         head = compact({"started_at": "2026-01-02T03:04:05Z", "resumptions": [
             {"at": "2026-01-02T03:04:05Z", "checkpoint": "epoch-0001-step-00002", "epochs": 1, "steps": 2,
-             "world_size": 2}]})
+             "world_size": 2}], "checkpoints": [
+            {"path": "epoch-0001-step-00002", "epochs": 1, "steps": 2, "bytes": 8, "pause_seconds": None,
+             "write_seconds": 0.5}], "audit": {"steps": 2, "findings": ["one"]}, "total_seconds": 3.5})
         epochs = [compact(epoch), compact({**epoch, "epoch": 2, "loss": None})]
         self.write("manifest", "history", head[:-1] + ',"epochs":[\n' + ",\n".join(epochs) + "\n]}\n")
-        position = {"epochs": 1, "steps": 2, "steps_per_epoch": 3, "loss_so_far": 4.5, "correct_so_far": 7,
+        position = {"epochs": 1, "steps": 2, "global_step": 5, "steps_per_epoch": 3, "loss_so_far": 4.5, "correct_so_far": 7,
                     "samples_so_far": 64, "seconds_so_far": 0.5, "spent_seconds": 1.5}
         self.write("manifest", "whole", json.dumps({
             "schema": "rueda-checkpoint", "schema_version": 1, "written_at": "2026-01-02T03:04:05Z",

@@ -42,19 +42,26 @@ std::vector<float> filled(int rank, std::size_t length) {
   return values;
 }
 
-/// The sum of rough values 0 ... count-1 of element `index`, by one rank alone, in the fixed order.
-inline float serial_tree(int count, std::size_t index) {
+/// The sum of `values`, one at least, in the fixed order.
+inline float tree_sum(std::span<const float> values) {
   TreeOrder order;
-  std::vector<float> slots(TreeOrder::slots_needed(std::size_t(count)));
+  std::vector<float> slots(TreeOrder::slots_needed(values.size()));
   const auto merge = [&](std::size_t into, std::size_t from) {
     slots.at(into) = slots.at(into) + slots.at(from);
   };
-  for (int r = 0; r < count; ++r) {
-    slots.at(order.next_slot()) = rough_value(r, index);
+  for (const float value : values) {
+    slots.at(order.next_slot()) = value;
     order.push(merge);
   }
   order.finish(merge);
   return slots.at(0);
+}
+
+/// The sum of rough values 0 ... count-1 of element `index`, by one rank alone, in the fixed order.
+inline float serial_tree(int count, std::size_t index) {
+  std::vector<float> values;
+  for (int r = 0; r < count; ++r) values.push_back(rough_value(r, index));
+  return tree_sum(values);
 }
 
 inline std::vector<float> serial_trees(int count, std::size_t length) {

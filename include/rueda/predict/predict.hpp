@@ -148,6 +148,9 @@ struct Certainty {
   /// a step without its sums, and of the sums, relative to what it says.
   double compute = kUnknown, sums = kUnknown;
   std::size_t freedom = 0;  ///< degrees, of the less certain one; 0: nothing is known
+  /// The one number of ranks above 1 that was measured; 0: there were several,
+  /// or none. Nothing shows then that times change with it as the model says.
+  std::size_t only_ranks = 0;
 
   /// Half of the 90 % interval of a figure of a single run, relative to it.
   template <typename Figure>
@@ -156,6 +159,14 @@ struct Certainty {
   }
   /// Of one scenario. `one_rank`: the one with which its speedup compares.
   PlusMinus of(const CostModel& model, const Scenario& scenario, const Scenario& one_rank) const;
+  /// These intervals, with the change from `only_ranks` in them where is_widened.
+  PlusMinus widened(PlusMinus half, const CostModel& model, const Scenario& scenario) const;
+  /// Whether its intervals contain the change from `only_ranks`.
+  bool is_widened(const Scenario& scenario) const noexcept {
+    return only_ranks > 0 && freedom > 0 && scenario.ranks > 1 && scenario.ranks != only_ranks;
+  }
+  /// What a reader of such intervals has to know.
+  std::string note() const;
 
  private:
   double half_interval(double value, const std::vector<double>& others, double single) const;

@@ -63,6 +63,7 @@ std::span<const Epoch> steady_stretch(std::span<const Epoch> epochs, Resumed res
 /// last epoch stands for them.
 struct SteadyState {
   Epochs epochs;
+  std::size_t ranks = 0;          ///< of these epochs; without epochs those of the run
   bool includes_warm_up = false;  ///< there are no others than first epochs
   double epoch_seconds = 0;       ///< median; NaN without epochs
   double images_per_second = 0;   ///< images of an epoch / epoch_seconds; NaN without epochs

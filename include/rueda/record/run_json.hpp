@@ -35,8 +35,9 @@ std::string config_text(const TrainConfig& config);
 /// naming path and reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 
-/// The past of a run as run.json holds it: its start, resumptions and epochs. A
-/// checkpoint keeps it, so that the run.json of a resumed run has all epochs.
+/// The past of a run: what run.json holds of the whole run, and the sums of its
+/// epochs' steps. A checkpoint keeps it, so that the run.json of a resumed run
+/// has the figures of an uninterrupted one.
 TextPieces history_json(const RunRecord& run);
 
 /// Adds to `run` what history_json wrote. Epochs keep their elements of
@@ -45,8 +46,7 @@ TextPieces history_json(const RunRecord& run);
 void restore_history(RunRecord& run, const std::string& text, const std::string& what);
 
 /// Replaces the records of an epoch's steps by its element of run.json, so that
-/// memory does not grow with epochs. Only `steady_communication.buckets` of the
-/// summary loses these steps.
+/// memory does not grow with epochs, and their sums, which are much less.
 void release_steps(EpochRecord& epoch, const RunRecord& run);
 
 /// Lines of epochs.csv, the header first if `head` asks for it: numbers as the

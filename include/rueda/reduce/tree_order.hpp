@@ -60,4 +60,25 @@ class TreeOrder {
   std::size_t count_ = 0;
 };
 
+/// How the contributions to a sum are dealt: each of `ranks` adds `each` of them,
+/// and then the ranks' sums are added.
+struct Deal {
+  std::size_t ranks = 1;
+  std::size_t each = 1;
+  bool operator==(const Deal&) const = default;
+
+  /// Whether the two additions are the one tree over all contributions. The
+  /// left branch of that tree has a power of two of them; that of a tree of
+  /// trees has whole ranks only.
+  constexpr bool is_one_tree() const noexcept { return ranks == 1 || std::has_single_bit(each); }
+};
+
+/// Whether both add the same contributions along the same tree, so that the
+/// sums have the same bits. Two different ways to deal do so only if both are
+/// the one tree: where it is another, its smallest branch of several ranks
+/// shows how many each rank has added.
+constexpr bool same_tree(const Deal& a, const Deal& b) noexcept {
+  return a == b || (a.ranks * a.each == b.ranks * b.each && a.is_one_tree() && b.is_one_tree());
+}
+
 }  // namespace rueda

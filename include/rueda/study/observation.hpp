@@ -72,7 +72,7 @@ struct Observation : Subject {
 
   /// Ranks ran more threads than there were cores: shown, left out of fits.
   bool oversubscribed = false;
-  /// Only one epoch: its time includes warm-up.
+  /// No epoch but the first of a process: its time includes warm-up.
   bool includes_warm_up = false;
   /// A rank got less of its cores than is_disturbed allows in a steady epoch.
   bool disturbed = false;

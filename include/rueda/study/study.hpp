@@ -122,6 +122,9 @@ RunResult read_run(const std::filesystem::path& file);
 
 /// The epochs that count (steady_stretch); if there are none, the last one.
 std::span<const EpochResult> steady_epochs(const RunResult& run);
+/// Whether there are none, so that this epoch's time includes warm-up: each is
+/// the first of a process.
+bool includes_warm_up(const RunResult& run);
 
 /// The steady epoch of median time; of an even number the mean of the middle two. So its phases,
 /// communication and energy are of its `seconds`, which are the median of all.

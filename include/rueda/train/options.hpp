@@ -44,6 +44,8 @@ struct OptionRange {
 struct Text {
   std::string TrainConfig::*member;
   bool null_if_empty = true;  ///< in the record
+  /// A switch with which the run writes the file that it reads without.
+  bool TrainConfig::*written_with = nullptr;
 };
 
 template <typename Number>  // or std::optional<Number>

@@ -138,7 +138,8 @@ struct EpochRecord {
   EfficiencySeconds efficiency;  ///< stands for them, too; see efficiency_seconds
 };
 
-/// A checkpoint that is on the disk and was read back.
+/// A checkpoint that is on the disk and was read back. The two times are NaN for
+/// the one that an earlier process wrote last: it cannot hold them itself.
 struct CheckpointRecord {
   std::string path;
   std::size_t epochs = 0;  ///< finished epochs in it
@@ -157,13 +158,17 @@ struct Resumption {
   std::size_t ranks = 0;
 };
 
-/// What the audits of this process's steps found.
+/// What the audits of the run's steps found.
 struct AuditRecord {
   std::size_t steps = 0;              ///< that were audited
   std::vector<std::string> findings;  ///< a sentence each
 };
 
-/// The record of a run: the contents of run.json.
+/// The record of a run: the contents of run.json. What training did belongs to
+/// the whole run, that is to this process and to earlier ones up to the
+/// checkpoint that each was resumed from: epochs, resumptions, checkpoints,
+/// audit, seconds. What a process is belongs to this one alone: command line,
+/// versions, ranks, start-up, profile, trace, samples.
 struct RunRecord {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
@@ -194,7 +199,7 @@ struct RunRecord {
   std::optional<TimedCompute> timed;
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
-  std::vector<CheckpointRecord> checkpoints;  ///< that this process has written
+  std::vector<CheckpointRecord> checkpoints;
   AuditRecord audit;
   LayerProfile profile;              ///< of this rank, where one is made
   ByRank<TraceSpan> trace;           ///< [rank], where one is kept
@@ -202,7 +207,9 @@ struct RunRecord {
   std::string outcome = "running";   ///< or "completed", "target reached", "stopped", "failed"
   std::string failure;               ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
-  double total_seconds = 0;                 ///< from program start, start-up included
+  /// Of earlier processes, NaN where a checkpoint of an older version does not say.
+  double earlier_seconds = 0;
+  double total_seconds = 0;  ///< with these; from program start, start-up included
 
   /// Whether the size of buckets decides how much of the all-reduce is hidden.
   bool bucket_size_matters() const noexcept { return overlaps && config.accumulate == 1; }

@@ -64,7 +64,7 @@ Fields scaling_fields(const PointFigures& figures, bool printed) {
                 {{"batch", "Batch", Show::count, count_cell(point.global_batch)},
                  {"steps", "Steps", Show::count, count_cell(point.steps)},
                  {"last_step_images", "Images of the last step", Show::count, last_step(point)},
-                 {"remark", "Remark", Show::text, marks_of(point, "includes warm-up", ", ")}});
+                 {"remark", "Remark", Show::text, marks_of(point, ", ")}});
   return fields;
 }
 

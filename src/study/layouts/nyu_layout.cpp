@@ -70,7 +70,7 @@ Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
           {"gradient_bytes", "N (bytes)", Show::count, bytes},
           {"bandwidth_GBps", "Bandwidth inferred (GB/s)", Show::gigabytes, bandwidth},
           {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, c.busbw},
-          {"marks", "Marks", Show::text, marks_of(point, "one epoch only", "; ")}};
+          {"marks", "Marks", Show::text, marks_of(point, "; ")}};
 }
 
 std::string batch_word(const Series& s) {
@@ -227,7 +227,7 @@ void add_side_by_side(Table& table, const Group& group, const std::vector<Figure
   for (const SeriesFigures* series : group) {
     for (const PointFigures& point : series->points) {
       rows[point.ranks()];
-      const std::string mark = marks_of(*point.point, "one epoch only", "; ");
+      const std::string mark = marks_of(*point.point, "; ");
       if (mark.size() > marks[point.ranks()].size()) marks[point.ranks()] = mark;
     }
   }

@@ -34,9 +34,9 @@ Cell range_cell(const Estimate& estimate, Show show);
 inline double low_of(const Estimate& e) { return is_exact(e) ? kUnknown : e.low; }
 inline double high_of(const Estimate& e) { return is_exact(e) ? kUnknown : e.high; }
 
-/// "nothing computed", "more threads than cores", "one epoch only" and what else limits a point,
+/// "nothing computed", "more threads than cores", "includes warm-up" and what else limits a point,
 /// apart by `between`.
-std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between);
+std::string marks_of(const Point& point, const std::string& between);
 
 /// All tables of points but those of cost and start-up.
 Tables point_tables(const StudyFigures& all);

@@ -43,7 +43,7 @@ Table scaling_table(const StudyFigures& all) {
         {"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value},
         {"efficiency_range", "from, to", Show::text,
          range_cell(f.epoch_view.efficiency, Show::percent)},
-        {"marks", "marks", Show::text, marks_of(p, "one epoch only", "; ")}};
+        {"marks", "marks", Show::text, marks_of(p, "; ")}};
   };
   return point_table(
       "scaling", "Scaling by epoch time", all, row,
@@ -60,7 +60,8 @@ Table scaling_table(const StudyFigures& all) {
        "fewer. strong: the global batch is fixed. Each rank's part of a step shrinks with P, which "
        "lowers efficiency by itself.",
        "*More threads than cores*: ranks shared cores, so the figures also depend on the "
-       "scheduler; left out of every fit. *One epoch only*: includes warm-up."});
+       "scheduler; left out of every fit. *Includes warm-up*: there is no epoch but the first of a "
+       "process."});
 }
 
 Table step_table(const StudyFigures& all) {
@@ -276,11 +277,11 @@ Cell range_cell(const Estimate& estimate, Show show) {
   return cell_text(estimate.low, show) + " to " + cell_text(estimate.high, show);
 }
 
-std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between) {
+std::string marks_of(const Point& point, const std::string& between) {
   Texts marks;
   if (point.processor == Processor::timed) marks.emplace_back("nothing computed");
   if (point.oversubscribed) marks.emplace_back("more threads than cores");
-  if (point.includes_warm_up) marks.push_back(one_epoch);
+  if (point.includes_warm_up) marks.emplace_back("includes warm-up");
   if (point.disturbed) marks.emplace_back("disturbed");
   if (is_single_run(point)) marks.emplace_back("single run");
   return fmt::format("{}", fmt::join(marks, between));

@@ -44,7 +44,7 @@ Manifest some_manifest() {
   m.versions = {{"rueda", "1"}, {"MPI", "other"}};
   m.config = R"({"model":"small","lr":0.1})";
   m.data = {"training images: 96", "test images: 4"};
-  m.machines = {"cpu, one", "cpu, \"two\""};
+  m.machines = {"cpu, one", "cpu, \"two\"", "cpu, one"};
   return m;
 }
 
@@ -156,6 +156,31 @@ TEST_CASE("checkpoint: a manifest that lies is refused before files are read", "
           "its global batch is beyond any use");
   for (const auto count : {&Manifest::world, &Manifest::micro_batches, &Manifest::global_batch})
     refused([count](Manifest& m) { m.*count = 0; }, "a count in it is 0");
+  // What it says twice: three ranks of two micro-batches, 32 images, 3 steps of 4.
+  refused([](auto& m) { m.global_batch = std::size_t{1} << 30U; },
+          "micro-batches are of 178956971");
+  refused([](auto& m) { m.global_batch = 64; }, "it has 96 samples of 3 steps of 64");
+  refused([](auto& m) { m.position.so_far.samples = 95; }, "it has 95 samples of 3 steps of 32");
+  refused([](auto& m) { m.position.seconds = -1; }, "a time in it is below 0");
+  refused([](auto& m) { m.world = 4; }, "it is of 4 ranks and names 3 of their machines");
+  for (const auto& [config, why] :
+       {std::pair(R"({"accumulate": 3})", "its --accumulate is 3, and its other numbers say 2"),
+        {R"({"global-batch": 48})", "its --global-batch is 48, and its other numbers say 32"},
+        {R"({"batch-per-rank": 5})", "its --batch-per-rank is 5, and its other numbers say 6"}})
+    refused([json = config](Manifest& m) { m.config = json; }, why);
+  for (const char* config : {R"({"accumulate": 2, "global-batch": 32, "batch-per-rank": 1})",
+                             R"({"batch-per-rank": 6, "global-batch": 0})",
+                             R"({"batch-per-rank": 12})", R"({"batch-per-rank": "max"})"}) {
+    Manifest m = some_manifest();
+    m.config = config;
+    CHECK(refusal_of_text(to_json(m)).empty());
+  }
+  Manifest at_end = some_manifest();
+  at_end.position.steps = 4;
+  at_end.position.so_far.samples = 100;  // the last step is partial
+  CHECK(refusal_of_text(to_json(at_end)).empty());
+  at_end.position.so_far.samples = 129;
+  CHECK_THAT(refusal_of_text(to_json(at_end)), Contains("it has 129 samples of 4 steps of 32"));
 }
 
 /// With `from` made `to`, and the sum put right.
@@ -174,6 +199,8 @@ TEST_CASE("checkpoint: a manifest of another kind is refused", "[checkpoint]") {
         {"\"schema_version\": 1", "\"schema_version\": 2",
          "its schema_version is 2, this program reads 1"},
         {"\"world_size\": 3", "\"world_size\": -3", "'world_size' is not a whole number"},
+        {"\"global_step\": 11", "\"global_step\": 12",
+         "its global_step is 12, and its other numbers say 11"},
         {"\"data\"", "\"date\"", "data"}})
     CHECK_THAT(refusal_of_text(forged(from, to)), Contains(why));
 }
@@ -266,7 +293,8 @@ TEST_CASE("checkpoint: the writer keeps the latest, and the one just written", "
   const auto write = [&](std::size_t epochs, std::size_t steps) {
     writer.free_snapshot() = some_snapshot(written.graph);
     Manifest manifest = some_manifest();
-    manifest.position = {.epochs = epochs, .steps = steps};
+    manifest.position = {
+        .epochs = epochs, .steps = steps, .so_far = {.samples = double(steps * 32)}};
     writer.write(std::move(manifest), 0.25);
   };
   for (std::size_t epoch = 3; epoch < 7; ++epoch) write(epoch, 0);

@@ -9,7 +9,9 @@
 #include <catch2/catch.hpp>
 
 #include "cli/cli.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/options.hpp"
@@ -121,6 +123,44 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).epochs == 5);
   CHECK(trained_by({"train", "--model", "ResNet50V2"}).model == "resnet50v2");
   CHECK(trained_by({"train", "--bucket-mb", "auto"}).bucket_mb == kAutoBucketMb);
+}
+
+TEST_CASE("a resumed run writes no file that only its checkpoint names", "[command_line]") {
+  const test::ScratchDirectory folder;
+  TrainConfig hostile;
+  for (const TrainOption& option : train_options())
+    if (std::holds_alternative<Text>(option.kind)) set_option(option, hostile, "some text");
+  hostile.compute_from = "";  // not with the other options
+  hostile.tune = hostile.overwrite = true;
+  const auto checkpoint = folder.path() / "checkpoints" / "epoch-0001-step-00000";
+  std::filesystem::create_directories(checkpoint);
+  Manifest manifest;
+  manifest.position.epochs = manifest.steps_per_epoch = 1;
+  manifest.world = manifest.micro_batches = 1;
+  manifest.global_batch = 8;
+  manifest.machines = {"cpu"};
+  manifest.config = options_json(hostile);
+  write_output(checkpoint / kManifestName, to_json(manifest));
+  const Line resume = {"train", "--resume", checkpoint.string()};
+  // Each path is of a file that is read, or not taken over.
+  const std::set<std::string> read = {"data", "compute-from", "tuning-file", "reduce-table"};
+  const TrainConfig taken = trained_by(resume);
+  for (const TrainOption& option : train_options()) {
+    CAPTURE(option.name);
+    if (!std::holds_alternative<Text>(option.kind) || read.contains(option.name)) continue;
+    CHECK(option.resume == Resume::own);
+    if (option.name != std::string("resume"))
+      CHECK(text_of(option, taken) == text_of(option, TrainConfig()));
+  }
+  CHECK(taken.tuning_file == "some text");
+  CHECK_FALSE(taken.tune);
+  CHECK_FALSE(taken.overwrite);
+  // The switch makes an output of a file that is read otherwise: both have to be named.
+  Line tuned = resume;
+  tuned.emplace_back("--tune-engines");
+  CHECK_THAT(refusal(tuned), Contains("name it with --tuning-file FILE"));
+  tuned.insert(tuned.end(), {"--tuning-file", "mine"});
+  CHECK(trained_by(tuned).tuning_file == "mine");
 }
 
 TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {

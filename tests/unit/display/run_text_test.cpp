@@ -220,6 +220,9 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
                      {.path = "b", .pause_seconds = 0.25, .write_seconds = 2}};
   check(result_table(run),
         {"2 written; training paused for 0.375 s, and went on during 3.000 s of writing"});
+  run.checkpoints.push_back({.path = "c", .pause_seconds = NAN, .write_seconds = NAN});
+  check(result_table(run), {"3 written; training paused for 0.375 s, and went on during 3.000 s of "
+                            "writing (1 of them not counted)"});
   run.global_batch = 1000;
   check(result_table(run), {"Time of a partial step (epochs 2-3, 6 steps)"});
   run.global_batch = 128;

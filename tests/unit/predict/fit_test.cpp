@@ -194,6 +194,59 @@ TEST_CASE("nine of ten single runs lie in their interval", "[predict]") {
   CHECK(std::isnan(certainty_of(few, fit, {}, {}, {}).of(fit.model, {}, {}).epoch));
 }
 
+TEST_CASE("an interval knows that only one P above 1 was measured", "[predict]") {
+  std::mt19937 random(1);
+  Runs runs;
+  for (const std::size_t ranks : {1, 1, 1, 2, 2, 2}) runs.push_back(drawn_run(ranks, random));
+  const CostFit fit = fit_cost(runs, {}, {}, {});
+  const Certainty certainty = certainty_of(runs, fit, {}, {}, {});
+  CHECK(certainty.only_ranks == 2);
+  CHECK_THAT(certainty.note(), Catch::StartsWith("P = 2 is the only number of ranks above 1"));
+  Certainty several = certainty;
+  several.only_ranks = 0;
+  const Scenario one{.global_batch = 10, .images = 100};
+  const auto on = [](std::size_t p) {
+    return Scenario{.ranks = p, .global_batch = 10 * p, .images = 100 * p};
+  };
+  // What was measured is as sure as with several P.
+  for (const std::size_t p : {1, 2}) {
+    CHECK_FALSE(certainty.is_widened(on(p)));
+    CHECK(certainty.of(fit.model, on(p), one).epoch == several.of(fit.model, on(p), one).epoch);
+  }
+  // Elsewhere a step may also take as long as on two ranks: 1 s, and the sum of two.
+  const auto step = [&](std::size_t p) { return forecast_epoch(fit.model, on(p)).full; };
+  const PlusMinus wide = certainty.of(fit.model, on(6), one);
+  const PlusMinus narrow = several.of(fit.model, on(6), one);
+  CHECK(certainty.is_widened(on(6)));
+  const double change = step(2).seconds() / step(6).seconds() - 1;
+  CHECK(wide.epoch == Approx(std::hypot(narrow.epoch, change)));
+  CHECK(wide.speedup == Approx(std::hypot(narrow.speedup, change)));
+  CHECK(wide.all_reduce ==
+        Approx(std::hypot(narrow.all_reduce, step(2).all_reduce / step(6).all_reduce - 1)));
+  // A machine on which sums do not grow with P, as the model says they do: it is in the interval.
+  const double flat = 10 * step(2).seconds();
+  const double error = std::abs(flat / forecast_epoch(fit.model, on(6)).seconds - 1);
+  CHECK(error > narrow.epoch);
+  CHECK(error <= wide.epoch);
+  // A second P, of a run or of a record of sums: as before.
+  runs.push_back(drawn_run(3, random));
+  const CostFit both = fit_cost(runs, {}, {}, {});
+  CHECK(certainty_of(runs, both, {}, {}, {}).only_ranks == 0);
+  runs.pop_back();
+  const Benches record = {bench_of(4, 4, kLink)};
+  CHECK(certainty_of(runs, fit_cost(runs, record, {}, {}), record, {}, {}).only_ranks == 0);
+  // The table of runs has the interval and its reason where there is such a run.
+  const auto note_of = [&](const Runs& shown) {
+    std::string text;
+    for (const std::string& note : comparison_table(shown, fit, certainty, {1, 2}).notes)
+      text += note;
+    return text;
+  };
+  CHECK_THAT(note_of(runs), !Catch::Contains("is the only number of ranks"));
+  runs.push_back(drawn_run(6, random));
+  CHECK_THAT(note_of(runs), Catch::Contains("is the only number of ranks"));
+}
+
 TEST_CASE("the jackknife of a mean is its standard error", "[predict]") {
   const std::vector<double> values = {8, 9, 10, 11, 12};
   std::mt19937 random(1);

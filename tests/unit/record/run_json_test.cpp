@@ -126,7 +126,8 @@ TEST_CASE("epochs stand in run.json as if they were dumped with it", "[run_json]
     CAPTURE(epochs);
     CHECK(to_json(run) == Ordered::parse(to_json(run)).dump(2) + "\n");
     CHECK(Ordered::parse(to_json(run)).at("epochs").size() == epochs);
-    const Ordered history = Ordered::parse(join(history_json(run)));
+    Ordered history = Ordered::parse(join(history_json(run)));
+    for (Ordered& epoch : history.at("epochs")) CHECK(epoch.erase("sums") == 1);
     CHECK(history.at("epochs") == Ordered::parse(to_json(run)).at("epochs"));
   }
 }
@@ -173,6 +174,125 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
                     "x: its JSON has more than 32 levels");
   for (const std::size_t cut : {history.size() / 2, history.size() - 4, head.size()})
     CHECK_THROWS_WITH(restore_history(back, history.substr(0, cut), "x"), "x: it ends too early");
+}
+
+namespace {
+
+/// A process that goes on with the run of `history` (empty: that begins it), takes epochs up to
+/// `last` and writes a checkpoint. Every one takes ten seconds.
+RunRecord next_process(const std::string& history, std::size_t last) {
+  RunRecord run = test::sample_run();
+  run.epochs.clear();
+  if (!history.empty()) {
+    restore_history(run, history, "x");
+    const std::size_t before = run.epochs.size();
+    run.resumptions.push_back({"2026-01-02T04:04:05Z", "c", before, 0, 2});
+  }
+  bool first = !history.empty();
+  while (run.epochs.size() < last) {
+    run.epochs.push_back(test::sample_epoch(run.epochs.size() + 1, 2));
+    if (std::exchange(first, false)) run.epochs.back().resumed_at_step = 0;
+  }
+  run.checkpoints.push_back({"c", last, 0, 1000, 0.25, 0.5});
+  run.audit.steps += 4;
+  run.total_seconds = run.earlier_seconds + 10;
+  return run;
+}
+
+/// The mean of a quantity over ranks and the full steps, or all steps, of epochs.
+template <typename Value>
+double mean_of_steps(std::size_t first, std::size_t last, bool full, Value value) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (std::size_t epoch = first; epoch <= last; ++epoch) {
+    for (const auto& steps : test::sample_epoch(epoch, 2).step_records) {
+      for (const StepRecord& step : steps) {
+        if (full && step.global_samples != 128) continue;
+        sum += double(step.*value);
+        ++count;
+      }
+    }
+  }
+  return sum / double(count);
+}
+
+/// `steady`: the first and the last epoch that count.
+void check_whole_run(const RunRecord& run, std::pair<std::size_t, std::size_t> steady,
+                     std::size_t processes) {
+  const json j = parsed(run);
+  const json& summary = j.at("summary");
+  const auto [first, last] = steady;
+  const std::size_t epochs = last - first + 1;
+  CHECK(summary.at("total_seconds") == 10.0 * double(processes));
+  CHECK(j.at("checkpoints").size() == processes);
+  CHECK(j.at("audit").at("steps") == 4 * processes);
+  double training = 0;
+  for (std::size_t e = 1; e <= run.epochs.size(); ++e) training += test::sample_epoch(e, 2).seconds;
+  CHECK(summary.at("training_seconds").get<double>() == Approx(training));
+  CHECK_FALSE(summary.at("steady_includes_warm_up").get<bool>());
+  const auto mean = [&](const char* part, const char* what) {
+    return summary.at(part).at(what).at("mean").get<double>();
+  };
+  CHECK(summary.at("steady_full_step").at("count") == 2 * epochs);
+  CHECK(mean("steady_full_step", "seconds") ==
+        Approx(mean_of_steps(first, last, true, &StepRecord::seconds)));
+  CHECK(summary.at("steady_full_step_seconds").at("count") == 2 * epochs);
+  CHECK(summary.at("steady_communication").at("steps") == 3 * epochs);
+  CHECK(mean("steady_communication", "busy") ==
+        Approx(mean_of_steps(first, last, false, &StepRecord::all_reduce_busy)));
+  CHECK(summary.at("steady_communication").at("buckets").size() == 0);
+  CHECK(mean("steady_input", "prepare_busy") ==
+        Approx(mean_of_steps(first, last, false, &StepRecord::prepare_busy)));
+}
+
+}  // namespace
+
+TEST_CASE("run.json of a resumed run has the figures of the whole run", "[run_json]") {
+  std::string history;
+  for (std::size_t process = 1; process <= 4; ++process) {
+    CAPTURE(process);
+    // Each takes three epochs; the first of them warms up.
+    const RunRecord run = next_process(history, 3 * process);
+    check_whole_run(run, {3 * process - 1, 3 * process}, process);
+    history = join(history_json(run));
+    // Started again when all is done: the last steady epochs stay.
+    const RunRecord again = next_process(history, 3 * process);
+    check_whole_run(again, {3 * process - 1, 3 * process}, process + 1);
+    CHECK_THAT(result_table(again),
+               Catch::Contains("all together") &&
+                   Catch::Contains("s in " + std::to_string(process + 1) + " processes"));
+    // Of a process that only warmed up, too.
+    check_whole_run(next_process(history, 3 * process + 1), {3 * process - 1, 3 * process},
+                    process + 1);
+  }
+  RunRecord last = test::sample_run();
+  last.epochs.clear();
+  restore_history(last, history, "x");
+  last.epochs.resize(2);  // both are the first of a process
+  last.epochs[1].resumed_at_step = 2;
+  CHECK(parsed(last).at("summary").at("steady_includes_warm_up") == true);
+}
+
+TEST_CASE("the history of an older version does not know the time of earlier processes",
+          "[run_json]") {
+  std::string history = join(history_json(test::sample_run()));
+  const std::size_t from = history.find("\"checkpoints\":");
+  history.erase(from, history.find("\"epochs\":[") - from);
+  RunRecord run;
+  restore_history(run, history, "x");
+  CHECK(parsed(run).at("summary").at("total_seconds").is_null());
+  CHECK_THAT(result_table(run), Catch::Contains("not known"));
+}
+
+TEST_CASE("a history whose sums are of other ranks is refused", "[run_json]") {
+  std::string history = join(history_json(test::sample_run()));
+  const std::string ranks = "\"full\":{\"ranks\":[";
+  history.insert(history.find(ranks) + ranks.size(),
+                 R"({"steps":1,"samples":1,"seconds":1,)"
+                 R"("phases":[0,0,0,0,0,0,0,0],"busy":0,"wait":0,"add":0,"prepare":0,"copy":0,)"
+                 R"("copy_bytes":0,"got":1,"wanted":1},)");
+  RunRecord run;
+  CHECK_THROWS_WITH(restore_history(run, history, "x"), "x: its sums are of other ranks");
 }
 
 TEST_CASE("a history of many epochs on many ranks is read as it was written", "[run_json]") {

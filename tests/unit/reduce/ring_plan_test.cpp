@@ -168,6 +168,42 @@ TEST_CASE("three micro-batches on two ranks round differently from six on one", 
   CHECK(two_ranks.sum != add_up(numbers(0, 6)).sum);
 }
 
+/// Sums of rough values, whose bits show the order of addition: what ranks compute, each of its
+/// micro-batches first.
+std::vector<float> dealt_sums(const Deal& deal) {
+  std::vector<float> sums;
+  for (std::size_t element = 0; element < 64; ++element) {
+    std::vector<float> of_ranks;
+    for (std::size_t r = 0; r < deal.ranks; ++r) {
+      std::vector<float> mine;
+      for (std::size_t k = 0; k < deal.each; ++k)
+        mine.push_back(rough_value(int(r * deal.each + k), element));
+      of_ranks.push_back(tree_sum(mine));
+    }
+    sums.push_back(tree_sum(of_ranks));
+  }
+  return sums;
+}
+
+TEST_CASE("two ways to deal micro-batches have the same bits where the condition says so",
+          "[tree_order]") {
+  std::vector<Deal> deals;
+  for (std::size_t ranks = 1; ranks <= 8; ++ranks)
+    for (std::size_t each = 1; each <= 8; ++each) deals.push_back({ranks, each});
+  for (std::size_t parts = 9; parts <= 64; ++parts) {  // all of them on one rank, and dealt singly
+    deals.push_back({1, parts});
+    deals.push_back({parts, 1});
+  }
+  std::vector<std::vector<float>> sums;
+  for (const Deal& deal : deals) sums.push_back(dealt_sums(deal));
+  for (std::size_t a = 0; a < deals.size(); ++a) {
+    for (std::size_t b = 0; b < deals.size(); ++b) {
+      CAPTURE(deals[a].ranks, deals[a].each, deals[b].ranks, deals[b].each);
+      CHECK(same_tree(deals[a], deals[b]) == same_bits(sums[a], sums[b]));
+    }
+  }
+}
+
 TEST_CASE("sums in one pass have the bits of the tree, in every target", "[tree]") {
   for (const int count : {1, 2, 3, 4, 5, 7, 8, 15}) {
     for (const std::size_t length : {0U, 1U, 1023U, 1024U, 1025U, 3000U}) {

@@ -184,7 +184,7 @@ TEST_CASE("findings end with the doubts about a study", "[study]") {
   study.unreadable.push_back({"y/run.json", "y/run.json: no JSON from byte 7 on"});
   const std::string text = text_of(study);
   for (const char* doubt :
-       {"one epoch only, so their times include warm-up",
+       {"no epoch but the first of a process, so their times include warm-up",
         "did not all have the same number of threads", "1 run ended without an epoch",
         "1 file could not be read", "single runs"}) {
     CHECK_THAT(text, Contains(doubt));

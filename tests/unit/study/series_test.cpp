@@ -230,6 +230,16 @@ TEST_CASE("an observation is of the epochs after the first", "[study]") {
   }
 }
 
+TEST_CASE("each process of a resumed run warms up", "[study]") {
+  RunResult run = made_run({.epochs = {50, 40}});
+  run.epochs[1].resumed = true;
+  CHECK(observe(run).includes_warm_up);  // both are first ones
+  run = made_run({.epochs = {50, 40, 30}});
+  run.epochs[1].resumed = true;
+  CHECK_FALSE(observe(run).includes_warm_up);
+  CHECK(observe(run).epoch.value == 30);
+}
+
 TEST_CASE("Amdahl's fit finds the fraction that made the times", "[study]") {
   const auto time = [](double p) { return 100 * (0.08 + 0.92 / p); };
   auto runs = runs_of({{1, time(1)}, {2, time(2)}, {4, time(4)}, {8, time(8)}});
