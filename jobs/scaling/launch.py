@@ -79,7 +79,7 @@ def train_words(configuration, options):
         words += ["--config", str(recipe)]
     batch = "--batch-per-rank" if configuration.kind == "rank" else "--global-batch"
     words += ["--model", configuration.model, batch, str(configuration.batch)]
-    words += ["--threads", str(options.threads), "--progress", "lines"]
+    words += ["--threads", str(options.threads), "--progress", "lines", "--save-weights", "none"]
     if options.epochs:
         words += ["--epochs", str(options.epochs)]
     return words + options.train_options

@@ -94,8 +94,8 @@ void add_evaluate(CLI::App& app, Request& request) {
   auto& options = options_of<EvaluateOptions>(command, request);
   TrainConfig& config = options.train;
   add_text(command, "--init-weights", config.init_weights, "PATH",
-           "Weights: a .safetensors file, a checkpoint, or a run directory for its latest; the "
-           "last two bring the options of their run")
+           "Weights: a .safetensors file, a checkpoint, or a run directory for its latest "
+           "checkpoint, else its final weights; the last two bring the options of their run")
       ->required();
   add_backend(command, config.backend, "Device that computes");
   add_number(command, "--batch-per-rank", config.batch_per_rank, "N",
@@ -105,9 +105,9 @@ void add_evaluate(CLI::App& app, Request& request) {
   add_text(command, "--json", options.json, "FILE", "Writes all figures there");
   add_text(command, "--plot", options.plot, "FILE",
            "Draws the confusion matrix there, as .png, .pdf or .svg; needs matplotlib");
-  constexpr std::array<std::string_view, 10> kShared = {
-      "model",         "image-size",  "data",       "normalize", "precision",
-      "deterministic", "tuning-file", "plan-cache", "threads",   "allow-shared-gpu"};
+  constexpr auto kShared = std::to_array<std::string_view>(
+      {"model", "image-size", "data", "normalize", "precision", "deterministic", "tuning-file",
+       "plan-cache", "threads", "allow-shared-gpu", "progress"});
   for (const TrainOption& option : train_options())
     if (std::ranges::count(kShared, option.name) > 0) add_option(command, option, config);
   command.parse_complete_callback([&command, &config] {
@@ -115,6 +115,10 @@ void add_evaluate(CLI::App& app, Request& request) {
     if (command.count("--batch-per-rank") > 0) config.given.insert("batch-per-rank");
     std::error_code none;
     if (!std::filesystem::is_directory(config.init_weights, none)) return;
+    if (const auto kept = take_kept_weights(command, config, config.init_weights)) {
+      config.init_weights = *kept;
+      return;
+    }
     config.resume = std::exchange(config.init_weights, "");
     apply_resumed_options(command, config);
   });

@@ -92,6 +92,12 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config);
 /// find_resume_point.
 void apply_resumed_options(CLI::App& command, const TrainConfig& config);
 
+/// The weights that the run in this directory kept at its end, where it has no
+/// checkpoint, and its run.json; nothing where one of them is not there. Gives
+/// the open options of `command` their values of that run.
+std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfig& config,
+                                             const std::string& run_directory);
+
 /// Add these commands and their options.
 void add_train(CLI::App& app, Request& request);
 void add_bench(CLI::App& app, Request& request);

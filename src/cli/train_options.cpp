@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
+#include "core/bounded_json.hpp"
 #include "core/text_input.hpp"
 #include "core/toml_depth.hpp"
 #include "help.hpp"
@@ -20,6 +21,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/record/run_json.hpp"
 #include "run/resume_point.hpp"
 
 namespace rueda {
@@ -259,6 +261,20 @@ void refuse_removed(const CLI::App& command, const Json& options, const std::str
   }
 }
 
+/// Gives open options their values among the `options` of another run, which messages call
+/// `source`.
+void apply_recorded(CLI::App& command, const TrainConfig& config, const Json& options,
+                    const std::string& source) {
+  for (const TrainOption& option : train_options()) {
+    const auto value = options.find(option.name);
+    CLI::Option* open = command.get_option_no_throw(name_of(option));
+    if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
+    if (open == nullptr || is_idle(options, option.name) || is_written(option, config)) continue;
+    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+    set_if_open(*open, text, source);
+  }
+}
+
 void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   const auto manifest = first_readable(resume_candidates(config));
   if (!manifest) return;
@@ -266,14 +282,23 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   refuse_removed(command, options, resume_words(config));
   // Buckets that were chosen stay, whatever a measurement would say now.
   if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
-  for (const TrainOption& option : train_options()) {
-    const auto value = options.find(option.name);
-    CLI::Option* open = command.get_option_no_throw(name_of(option));
-    if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
-    if (open == nullptr || is_idle(options, option.name) || is_written(option, config)) continue;
-    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
-    set_if_open(*open, text, resume_words(config));
-  }
+  apply_recorded(command, config, options, resume_words(config));
+}
+
+std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfig& config,
+                                             const std::string& run_directory) {
+  const fs::path weights = fs::path(run_directory) / kFinalWeightsName;
+  const fs::path record = fs::path(run_directory) / kRunJsonName;
+  std::error_code none;
+  if (!fs::exists(weights, none) || !fs::exists(record, none) ||
+      !list_checkpoints(fs::path(run_directory) / kCheckpointsName).empty())
+    return std::nullopt;
+  const InputFile file{record, "--init-weights " + run_directory + ": run.json",
+                       "give the weights file itself, and --model"};
+  const Json run = parse_json(read_text(file, kMostJsonBytes), file);
+  file.require(run.contains("config") && run["config"].is_object(), "it has no options of a run");
+  apply_recorded(command, config, run["config"], "--init-weights " + run_directory);
+  return weights.string();
 }
 
 /// Adds all options of the table. What few runs need comes last in the help.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <exception>
 #include <iostream>
@@ -14,6 +13,7 @@
 
 #include "commands.hpp"
 #include "record/json_parts.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/record/run_json.hpp"
@@ -28,10 +28,11 @@ namespace rueda {
 namespace {
 
 constexpr const char* kMatrixScript = "plot_confusion";
-constexpr auto kAll = std::size_t(kClasses);
+/// So many classes make a matrix that a terminal shows.
+constexpr std::size_t kMostColumns = 20;
 
-/// Images by their class and by the one that they were taken for; at `kAll` are the sums.
-using Counts = std::array<std::array<std::size_t, kAll + 1>, kAll + 1>;
+/// Images by their class and by the one that they were taken for; the last of each are the sums.
+using Counts = std::vector<std::vector<std::size_t>>;
 
 /// A dash where there are no images.
 std::string percent(std::size_t part, std::size_t whole, int decimals) {
@@ -42,6 +43,24 @@ std::string percent(std::size_t part, std::size_t whole, int decimals) {
 std::size_t predicted_class(std::span<const float> logits) {
   return std::size_t(std::ranges::max_element(logits) - logits.begin());
 }
+
+/// Shows on rank 0 how many of its images are scored.
+class ScoreBar final : public TrainObserver {
+ public:
+  ScoreBar(ProgressChoice choice, bool speaks) {
+    const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
+    if (speaks) bar_.emplace(std::cout, terminal, progress_mode(choice, terminal));
+  }
+  void on_step(const TrainPosition&, std::span<const RankTimes>) override {}
+  void on_epoch(RunRecord&) override {}
+  void on_evaluation(std::size_t done, std::size_t of, double seconds) override {
+    if (bar_)
+      bar_->update({.epoch = 1, .step = done, .seconds = seconds, .steps = of, .evaluates = true});
+  }
+
+ private:
+  std::optional<ProgressBar> bar_;
+};
 
 /// An evaluation on one rank.
 class Evaluation {
@@ -65,15 +84,22 @@ class Evaluation {
   std::string run() {
     std::vector<float> logits;
     Evaluator evaluator(world_, *replica_, data_.test, config_, config_.batch_per_rank);
-    const Score score = evaluator.score(&logits, nullptr);
+    if (world_.rank() == 0)
+      log(LogLevel::info, fmt::format("scores {} on {}", counted(data_.test.size(), "test image"),
+                                      counted(std::size_t(world_.size()), "rank")));
+    const Score score = [&] {
+      ScoreBar bar(config_.progress, world_.rank() == 0);
+      return evaluator.score(&logits, &bar);
+    }();
     std::string json;
     together(world_, [&] {
       if (world_.rank() != 0) return;
-      Counts counts{};
+      const std::size_t all = classes();
+      Counts counts(all + 1, std::vector<std::size_t>(all + 1));
       for (std::size_t i = 0; i < score.samples; ++i) {
         const std::size_t predicted = predicted_class(row_of(logits, i));
-        for (const std::size_t label : {std::size_t(data_.test.labels[i]), kAll})
-          for (const std::size_t column : {predicted, kAll}) ++counts[label][column];
+        for (const std::size_t label : {std::size_t(data_.test.labels[i]), all})
+          for (const std::size_t column : {predicted, all}) ++counts[label][column];
       }
       json = json_text(score, counts);
       if (!options_.json.empty()) write_output(options_.json, json);
@@ -84,8 +110,9 @@ class Evaluation {
   }
 
  private:
-  static std::span<const float> row_of(std::span<const float> logits, std::size_t image) {
-    return logits.subspan(image * kAll, kAll);
+  std::size_t classes() const { return data_.class_names.size(); }
+  std::span<const float> row_of(std::span<const float> logits, std::size_t image) const {
+    return logits.subspan(image * classes(), classes());
   }
 
   void find_weights() {
@@ -107,7 +134,7 @@ class Evaluation {
                                  .deterministic = config_.deterministic,
                                  .plan_cache = config_.plan_cache};
     together(world_, [&] {
-      graph_ = build_model(config_.model, config_.image_size, kClasses);
+      graph_ = build_model(config_.model, config_.image_size, int(classes()));
       backend_ = open_backend(options);
     });
     agree_on_engines(world_, config_, options, *backend_, {});
@@ -128,48 +155,70 @@ class Evaluation {
     j["weights"] = weights_;
     j["world_size"] = world_.size();
     put_fields(j, score, kTestScoreFields);
-    for (std::size_t k = 0; k < kAll; ++k) {
+    for (std::size_t k = 0; k < classes(); ++k) {
       j["confusion"].push_back(std::vector(counts[k].begin(), counts[k].end() - 1));
       j["classes"].push_back({{"name", data_.class_names[k]},
-                              {"images", counts[k][kAll]},
+                              {"images", counts[k].back()},
                               {"correct", counts[k][k]},
-                              {"predicted", counts[kAll][k]}});
+                              {"predicted", counts.back()[k]}});
     }
     return text_of(j, 1) + '\n';
   }
 
   std::string text(const Score& score, const Counts& counts) const {
-    TextTable table =
-        number_table({"class", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "accuracy, %"});
+    const std::string head = fmt::format(
+        "weights   {}\ndata      {}{}, {}\nloss      {}\naccuracy  {}\ntime      {} s\n\n",
+        weights_, data_.source, config_.data == "synthetic" ? " (drawn; --data names others)" : "",
+        counted(score.samples, "test image"), metric_text(score.loss), metric_text(score.accuracy),
+        seconds_text(score.seconds));
+    return head + (classes() <= kMostColumns ? matrix_text(score, counts) : list_text(counts));
+  }
+
+  std::string class_text(std::size_t k) const {
+    return fmt::format("{} {}", k, data_.class_names[k]);
+  }
+
+  std::string matrix_text(const Score& score, const Counts& counts) const {
+    Texts head = {"class"};
     Texts last = {"precision, %"};
-    for (std::size_t k = 0; k < kAll; ++k) {
-      Texts cells = {fmt::format("{} {}", k, data_.class_names[k])};
-      for (std::size_t j = 0; j < kAll; ++j) cells.push_back(std::to_string(counts[k][j]));
-      cells.push_back(percent(counts[k][k], counts[k][kAll], 1));
-      table.add(cells);
-      last.push_back(percent(counts[k][k], counts[kAll][k], 0));
+    for (std::size_t k = 0; k < classes(); ++k) {
+      head.push_back(std::to_string(k));
+      last.push_back(percent(counts[k][k], counts.back()[k], 0));
     }
+    head.push_back("accuracy, %");
     last.push_back(fmt::format("{:.1f}", 100 * score.accuracy));
+    TextTable table = number_table(head);
+    for (std::size_t k = 0; k < classes(); ++k) {
+      Texts cells = {class_text(k)};
+      for (std::size_t j = 0; j < classes(); ++j) cells.push_back(std::to_string(counts[k][j]));
+      cells.push_back(percent(counts[k][k], counts[k].back(), 1));
+      table.add(cells);
+    }
     table.add(last);
-    return fmt::format(
-               "weights   {}\ndata      {}{}, {}\nloss      {}\naccuracy  {}\ntime      {} s\n\n"
-               "Images of each class, by the class that they were taken for\n",
-               weights_, data_.source,
-               config_.data == "synthetic" ? " (drawn; --data names others)" : "",
-               counted(score.samples, "test image"), metric_text(score.loss),
-               metric_text(score.accuracy), seconds_text(score.seconds)) +
-           table.text();
+    return "Images of each class, by the class that they were taken for\n" + table.text();
+  }
+
+  /// Without the matrix, which --json and --plot have.
+  std::string list_text(const Counts& counts) const {
+    TextTable table = number_table({"class", "images", "accuracy, %", "precision, %"});
+    for (std::size_t k = 0; k < classes(); ++k)
+      table.add({class_text(k), std::to_string(counts[k].back()),
+                 percent(counts[k][k], counts[k].back(), 1),
+                 percent(counts[k][k], counts.back()[k], 0)});
+    return table.text();
   }
 
   /// In the order of the test images.
   void write_predictions(std::span<const float> logits) const {
     write_output(options_.predictions, [&](const TextSink& put) {
-      put("image,label,predicted,probability,p_0,p_1,p_2,p_3,p_4,p_5,p_6,p_7,p_8,p_9\r\n");
+      put("image,label,predicted,probability");
+      for (std::size_t k = 0; k < classes(); ++k) put(fmt::format(",p_{}", k));
+      put("\r\n");
       for (std::size_t i = 0; i < data_.test.size(); ++i) {
         const auto row = row_of(logits, i);
         const std::size_t predicted = predicted_class(row);
-        std::array<float, kAll> p{};  // softmax
-        for (std::size_t k = 0; k < kAll; ++k) p[k] = std::exp(row[k] - row[predicted]);
+        std::vector<float> p(classes());  // softmax
+        for (std::size_t k = 0; k < classes(); ++k) p[k] = std::exp(row[k] - row[predicted]);
         const float sum = std::accumulate(p.begin(), p.end(), 0.0F);
         for (float& value : p) value /= sum;
         put(fmt::format("{},{},{},{},{}\r\n", i, data_.test.labels[i], predicted, p[predicted],

@@ -21,6 +21,8 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr std::size_t kOfficialTrainFiles = 5;
+/// A label is a byte.
+constexpr std::size_t kLeastClasses = 2, kMostClasses = 256;
 
 const ClassNames kOfficialNames{"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
@@ -30,14 +32,19 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   const std::vector<std::uint8_t> bytes = load(*files.meta);
   auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
                                                      : python_class_names(bytes, files.meta->name);
-  if (names) {
-    // They go to terminals and reports.
-    for (std::string& name : *names) name = printable(name);
-    return *names;
+  if (names.size() < kLeastClasses || names.size() > kMostClasses) {
+    remarks.push_back(
+        fmt::format("{} names {}, not from {} to {}; uses the official names", files.meta->name,
+                    names.size() == 1 ? "1 class" : fmt::format("{} classes", names.size()),
+                    kLeastClasses, kMostClasses));
+    return kOfficialNames;
   }
-  remarks.push_back(fmt::format("{} does not name {} classes; uses the official names",
-                                files.meta->name, kClasses));
-  return kOfficialNames;
+  if (names.size() != kClasses)
+    remarks.push_back(fmt::format("{} names {} classes (official: {})", files.meta->name,
+                                  names.size(), kClasses));
+  // They go to terminals and reports.
+  for (std::string& name : names) name = printable(name);
+  return names;
 }
 
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
@@ -52,8 +59,8 @@ void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
                                           dataset.test.size(), kOfficialTestImages));
 }
 
-std::array<std::size_t, kClasses> count_classes(const ImageSet& set) {
-  std::array<std::size_t, kClasses> counts{};
+std::vector<std::size_t> count_classes(const ImageSet& set, std::size_t classes) {
+  std::vector<std::size_t> counts(classes);
   for (const std::uint8_t label : set.labels) ++counts.at(label);
   return counts;
 }
@@ -100,7 +107,8 @@ std::size_t label_count(const Pickle& pickle, const PickleValue& labels) {
   return std::size_t(labels.items[1]->items[0]->integer);
 }
 
-std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size_t i) {
+std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size_t i,
+                      std::size_t classes) {
   const bool list = labels.kind == Kind::list;
   const PickleValue& value = list ? *labels.items[i] : labels;
   if (list && value.kind != Kind::integer)
@@ -108,9 +116,9 @@ std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size
   const std::int64_t label =
       list ? value.integer
            : integer_element(pickle, *labels.items[0], labels.bytes, i, labels.offset);
-  if (label < 0 || label >= kClasses)
+  if (label < 0 || std::size_t(label) >= classes)
     pickle.fail(value.offset,
-                fmt::format("image {} has label {}, expected 0 to {}", i, label, kClasses - 1));
+                fmt::format("image {} has label {}, expected 0 to {}", i, label, classes - 1));
   return std::uint8_t(label);
 }
 
@@ -175,11 +183,12 @@ Dataset read_files(Cifar10Files& files) {
   Dataset dataset;
   dataset.source = files.place;
   dataset.remarks = files.remarks;
+  dataset.class_names = class_names(files, dataset.remarks);
   const auto decode = files.format == Cifar10Format::binary ? decode_binary : decode_python;
   const auto read = [&](SetFile& file, ImageSet& set) {
     const std::vector<std::uint8_t> bytes = load(file);
     require_kind(files.format, file.name, bytes);
-    decode(bytes, file.name, set);
+    decode(bytes, file.name, set, dataset.class_names.size());
   };
   std::vector<FileImages> images;
   for (SetFile& file : files.train) {
@@ -189,12 +198,12 @@ Dataset read_files(Cifar10Files& files) {
   }
   read(*files.test, dataset.test);
   dataset.warnings = find_repeats(dataset, images, files.test->name);
-  dataset.class_names = class_names(files, dataset.remarks);
   remark_sizes(files, dataset);
   return dataset;
 }
 
-void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set) {
+void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set,
+                   std::size_t classes) {
   constexpr std::size_t kRecordBytes = 1 + kImageBytes;
   const std::size_t records = bytes.size() / kRecordBytes;
   const std::size_t rest = bytes.size() % kRecordBytes;
@@ -205,25 +214,22 @@ void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name,
             fmt::format("record {} is truncated: {} of {} bytes", records, rest, kRecordBytes));
   for (std::size_t i = 0; i < records; ++i) {
     const auto record = bytes.subspan(i * kRecordBytes, kRecordBytes);
-    if (record[0] >= kClasses)
+    if (record[0] >= classes)
       fail_at(name, i * kRecordBytes,
-              fmt::format("record {} has label {}, expected 0 to {}", i, record[0], kClasses - 1));
+              fmt::format("record {} has label {}, expected 0 to {}", i, record[0], classes - 1));
     set.labels.push_back(record[0]);
     set.pixels.insert(set.pixels.end(), record.begin() + 1, record.end());
   }
 }
 
-std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes) {
+ClassNames binary_class_names(std::span<const std::uint8_t> bytes) {
   ClassNames names;
-  std::size_t count = 0;
   const std::string text = decode_text({bytes.begin(), bytes.end()});
   for (std::string_view line : split_words<std::string_view>(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) continue;
-    if (count == names.size()) return std::nullopt;
-    names[count++] = line;
+    if (!line.empty()) names.emplace_back(line);
   }
-  return count == names.size() ? std::optional(names) : std::nullopt;
+  return names;
 }
 
 DataCheck check_cifar10(const std::filesystem::path& where) {
@@ -240,35 +246,34 @@ DataCheck check_cifar10(const std::filesystem::path& where) {
           .place = files.place,
           .files = std::move(names),
           .class_names = dataset.class_names,
-          .train_per_class = count_classes(dataset.train),
-          .test_per_class = count_classes(dataset.test),
+          .train_per_class = count_classes(dataset.train, dataset.class_names.size()),
+          .test_per_class = count_classes(dataset.test, dataset.class_names.size()),
           .train_fingerprint = dataset.train.fingerprint(),
           .test_fingerprint = dataset.test.fingerprint(),
           .remarks = std::move(remarks)};
 }
 
-void decode_python(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set) {
+void decode_python(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set,
+                   std::size_t classes) {
   const Pickle pickle = read_pickle(bytes, name);
   const PickleValue& data = entry(pickle, "data");
   const PickleValue& labels = entry(pickle, "labels");
   const std::size_t images = image_count(pickle, data);
   if (const std::size_t count = label_count(pickle, labels); count != images)
     pickle.fail(labels.offset, fmt::format("{} labels for {} images", count, images));
-  for (std::size_t i = 0; i < images; ++i) set.labels.push_back(label_at(pickle, labels, i));
+  for (std::size_t i = 0; i < images; ++i)
+    set.labels.push_back(label_at(pickle, labels, i, classes));
   append_pixels(data.bytes, data.integer != 0, images, set);
 }
 
-std::optional<ClassNames> python_class_names(std::span<const std::uint8_t> bytes,
-                                             const std::string& name) {
+ClassNames python_class_names(std::span<const std::uint8_t> bytes, const std::string& name) {
   const Pickle pickle = read_pickle(bytes, name);
   const PickleValue* list = pickle.root->find("label_names");
   ClassNames names;
-  if (list == nullptr || list->kind != Kind::list || list->items.size() != names.size())
-    return std::nullopt;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const PickleValue& value = *list->items[i];
-    if (value.kind != Kind::bytes && value.kind != Kind::text) return std::nullopt;
-    names[i] = value.bytes;
+  if (list == nullptr || list->kind != Kind::list) return {};
+  for (const auto& item : list->items) {
+    if (item->kind != Kind::bytes && item->kind != Kind::text) return {};
+    names.emplace_back(item->bytes);
   }
   return names;
 }

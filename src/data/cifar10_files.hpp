@@ -76,23 +76,25 @@ Dataset read_files(Cifar10Files& files);
 /// The bytes of the file, which are moved out or read now; no more than kMaxFileBytes.
 std::vector<std::uint8_t> load(SetFile& file);
 
-using ClassNames = std::array<std::string, kClasses>;
+using ClassNames = std::vector<std::string>;
 
 /// Appends the images of one binary file: records of a label byte and
-/// kImageBytes pixel bytes. Throws InputError naming the file, the offset and
-/// the reason.
-void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set);
+/// kImageBytes pixel bytes. Labels are below `classes`. Throws InputError naming
+/// the file, the offset and the reason.
+void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set,
+                   std::size_t classes = kClasses);
 
 /// Appends the images of one Python file: a pickled dict with `data`, a NumPy
 /// uint8 array of shape (N, 3072) or (N, 3, 32, 32), and `labels`, N integers.
 /// Throws as decode_binary does.
-void decode_python(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set);
+void decode_python(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set,
+                   std::size_t classes = kClasses);
 
-/// The ten class names in a `batches.meta.txt`, one a line; nothing if they are not ten.
-std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes);
+/// The class names in a `batches.meta.txt`, one a line.
+ClassNames binary_class_names(std::span<const std::uint8_t> bytes);
 
-/// The same from `label_names` in a pickled `batches.meta`. Throws if the pickle is damaged.
-std::optional<ClassNames> python_class_names(std::span<const std::uint8_t> bytes,
-                                             const std::string& name);
+/// The same from `label_names` in a pickled `batches.meta`; none where that is no list of texts.
+/// Throws if the pickle is damaged.
+ClassNames python_class_names(std::span<const std::uint8_t> bytes, const std::string& name);
 
 }  // namespace rueda

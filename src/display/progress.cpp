@@ -123,7 +123,9 @@ ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {
 
 std::string progress_text(const Progress& p, int columns) {
   const auto room = std::size_t(std::max(columns, 0));
-  const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
+  // `rueda evaluate` has no epochs.
+  const std::string head =
+      p.epochs == 0 ? std::string() : fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
   constexpr std::size_t kFrame = 3;  // the bar's, and a blank
   Texts parts = details(p);
   std::string tail;

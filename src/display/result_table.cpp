@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -241,7 +242,9 @@ std::string files(const RunRecord& run) {
   std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n", where, kRunJsonName,
                                  kEpochsCsvName, kStepsCsvName);
   if (!run.checkpoints.empty()) text += "  " + run.checkpoints.back().path + "/\n";
-  if (!run.config.save_weights.empty()) text += "  " + run.config.save_weights + "\n";
+  const std::string weights = final_weights(run.config);
+  std::error_code none;
+  if (!weights.empty() && std::filesystem::exists(weights, none)) text += "  " + weights + "\n";
   return text;
 }
 

@@ -110,7 +110,7 @@ std::string option_of(const Manifest& manifest, const char* name) {
 /// A file that somebody's checkpoint names is not written unasked.
 void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
   const std::string before = option_of(point.manifest, "save-weights");
-  if (before.empty() || !config.save_weights.empty()) return;
+  if (before.empty() || before == kNoWeights || !config.save_weights.empty()) return;
   point.remarks.push_back(
       fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
                   "to have them written at the end",

@@ -80,7 +80,8 @@ bool holds_run(const fs::path& directory) {
 void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& path : entries_of(directory, error)) {
-    for (const char* file : {kRunJsonName, kStepsCsvName, kEpochsCsvName, kStatusName})
+    for (const char* file :
+         {kRunJsonName, kStepsCsvName, kEpochsCsvName, kStatusName, kFinalWeightsName})
       if (is_temporary_of(path.filename().string(), file)) fs::remove(path, error);
   }
   remove_unfinished_checkpoints(directory / kCheckpointsName);
@@ -142,7 +143,7 @@ void discard_later(const TrainConfig& config, const std::string& checkpoint,
 }
 
 void check_weights_target(const TrainConfig& config, bool own_file) {
-  if (config.save_weights.empty()) return;
+  if (config.save_weights.empty() || config.save_weights == kNoWeights) return;
   const fs::path path = config.save_weights;
   std::error_code ignored;
   const auto refuse = [&](const std::string& why, const std::string& remedy) {

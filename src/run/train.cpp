@@ -99,7 +99,9 @@ class TrainRun {
     clock_.lap("data");
     on_rank_0([this] { claim_ = claim_to_resume(config_); });
     resuming_.begin(config_, data_lines(data_), data_.train.size());
-    together(world_, [this] { graph_ = build_model(config_.model, config_.image_size, kClasses); });
+    together(world_, [this] {
+      graph_ = build_model(config_.model, config_.image_size, int(data_.class_names.size()));
+    });
   }
 
   void remark(const std::string& text) {

@@ -133,6 +133,8 @@ std::vector<std::string> data_lines(const Dataset& data) {
     lines.push_back(
         fmt::format("{} images: {}, fingerprint {:x}", name, set->size(), set->fingerprint()));
   }
+  if (data.class_names.size() != kClasses)
+    lines.push_back(fmt::format("classes: {}", data.class_names.size()));
   return lines;
 }
 
@@ -181,11 +183,18 @@ HostWeights load_weights(const Graph& graph, const std::string& file) {
 }
 
 void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
-  if (run.config.save_weights.empty()) return;
+  const std::string file = final_weights(run.config);
+  if (file.empty()) return;
   const auto [parameters, statistics] = download_weights(replica);
   std::uint64_t steps = 0;
   for (const EpochRecord& epoch : run.epochs) steps += epoch.steps;
-  save_weights(graph, run.config.save_weights, parameters, statistics, steps);
+  try {
+    save_weights(graph, file, parameters, statistics, steps);
+  } catch (const RunError& error) {
+    if (!run.config.save_weights.empty()) throw;
+    log(LogLevel::warn,
+        fmt::format("the weights are not kept: {}; the run itself is complete", error.what()));
+  }
 }
 
 void broadcast_replica(Communicator& world, Replica& replica) {

@@ -63,7 +63,8 @@ void upload_weights(Replica& replica, const HostWeights& weights);
 
 /// Those of a weights file.
 HostWeights load_weights(const Graph& graph, const std::string& file);
-/// Writes the weights of a run that has ended to --save-weights, if that was given.
+/// Writes the weights of a run that has ended to `final_weights`. Where the user
+/// did not ask for them, a disk that is full is told and ends nothing.
 void save_weights(const RunRecord& run, const Graph& graph, Replica& replica);
 
 /// Collective: every rank gets rank 0's parameters and statistics.

@@ -91,7 +91,8 @@ void check_timed(const TrainConfig& c) {
       "--backend timed keeps no activations, so that any batch would fit: give --batch-per-rank "
       "a number");
   require(c.audit_every == 0, "--backend timed computes nothing to audit: leave out --audit-every");
-  require(!c.target_accuracy && c.save_weights.empty() && c.init_weights.empty() &&
+  const bool saves = !c.save_weights.empty() && c.save_weights != kNoWeights;
+  require(!c.target_accuracy && !saves && c.init_weights.empty() &&
               c.fault.kind == InjectedFault::Kind::none && !c.profile_layers,
           "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
           "--save-weights, --inject and --profile-layers");
@@ -105,6 +106,12 @@ void check_resume(const TrainConfig& c) {
 }
 
 }  // namespace
+
+std::string final_weights(const TrainConfig& config) {
+  if (config.save_weights == kNoWeights || config.backend == BackendChoice::timed) return "";
+  if (!config.save_weights.empty()) return config.save_weights;
+  return (std::filesystem::path(config.run_dir) / kFinalWeightsName).string();
+}
 
 void validate(const TrainConfig& config) {
   for (const TrainOption& option : train_options()) check_range(option, config);

@@ -44,7 +44,8 @@ class Evaluator {
   Score score(std::vector<float>* logits, TrainObserver* observer) {
     const Stopwatch watch;
     std::vector<Totals> mine;  // by batch
-    std::vector<float> values(logits == nullptr ? 0 : plan_.share.size() * kClasses);
+    const auto classes = std::size_t(replica_.graph().classes());
+    std::vector<float> values(logits == nullptr ? 0 : plan_.share.size() * classes);
     std::span<float> rest = values;
     for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
       if (observer != nullptr)
@@ -52,7 +53,7 @@ class Evaluator {
       std::vector<std::uint32_t> indices(std::min(plan_.batch, plan_.share.end - begin));
       std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
       const BatchChoice choice{indices, transform_, config_.seed, 0};
-      const auto of_batch = rest.first(logits == nullptr ? 0 : indices.size() * kClasses);
+      const auto of_batch = rest.first(logits == nullptr ? 0 : indices.size() * classes);
       const LossSums sums = replica_.infer({held_.get(), choice}, of_batch);
       mine.push_back({sums.loss, sums.correct, double(indices.size())});
       rest = rest.subspan(of_batch.size());

@@ -233,8 +233,9 @@ const std::vector<TrainOption> kOptions = {
 
     {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
      "Directory for run.json [a new one below runs/]"},
-    {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE",
-     "Writes the weights to this .safetensors file at the end of the run"},
+    {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE|none",
+     "Writes the weights to this .safetensors file at the end of the run; none: keeps none "
+     "[weights.safetensors in the run directory]"},
     {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
      "Replaces the run in an existing --run-dir, and an existing --save-weights"},
     {"progress", kOutput, words<&C::progress>(), own, none, "",

@@ -20,6 +20,11 @@
 namespace rueda {
 namespace {
 
+std::string remedy_for(const Graph& graph) {
+  return "give the weights of a " + graph.name() + " with " + std::to_string(graph.classes()) +
+         " classes, or another --model";
+}
+
 /// The arena's axes in the origin's order, by the number of axes: 4 of a
 /// convolution (out, height, width, in), 2 of a dense weight (out, in), 1 of a
 /// vector.
@@ -155,7 +160,7 @@ std::string prefix_of_names(const Graph& graph, const std::vector<OriginTensor>&
     const bool ends = common[i] == '.' || common[i] == '/';
     if (ends && fault_of_names(tensors, file, i + 1).empty()) return common.substr(0, i + 1);
   }
-  refuse(file, why, "give the weights of a " + graph.name() + ", or another --model");
+  refuse(file, why, remedy_for(graph));
 }
 
 void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTensor& tensor,
@@ -164,7 +169,7 @@ void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTen
     refuse(file,
            fmt::format("tensor '{}' has the shape {}, expected {}", tensor.name,
                        shape_text(entry.shape), shape_text(tensor.shape)),
-           "give the weights of a " + graph.name() + ", or another --model");
+           remedy_for(graph));
   }
   if (entry.dtype != "F32") {
     refuse(file, fmt::format("tensor '{}' is {}, expected F32", tensor.name, entry.dtype),

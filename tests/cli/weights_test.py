@@ -94,6 +94,42 @@ class WeightsTest(ProgramCase):
         self.assertEqual(result.code, 1, result)
         self.assertFalse(self.path("failed").exists())
 
+    def test_a_run_keeps_its_weights_and_evaluate_takes_them(self):
+        words = ("--run-dir", "kept", "--eval-every", "1", "--overwrite")
+        result = self.completed(self.train(*words, ranks=2))
+        self.assertIn("  kept/weights.safetensors", result.out)
+        epoch = self.program.record("kept")["epochs"][-1]
+        asked = ("evaluate", "--init-weights", "kept", "--batch-per-rank", "32", "--threads", "1", "--json", "e.json")
+        for ranks in (1, 2):  # model, pixels and data are those of the run
+            self.completed(self.program.run_on(ranks, *asked))
+            score = self.read("e.json")
+            self.assertEqual((score["val_loss"], score["val_accuracy"]), (epoch["val_loss"], epoch["val_accuracy"]))
+        self.completed(self.train(*words, "--save-weights", "none"))
+        self.assertFalse(self.path("kept/weights.safetensors").exists())
+        self.refused(self.program.run(*asked), "--init-weights kept: there is no checkpoint")
+
+    def test_weights_that_cannot_be_kept_cost_no_run(self):
+        (self.path("full") / "weights.safetensors" / "of somebody").mkdir(parents=True)
+        result = self.completed(self.train("--run-dir", "full"))
+        self.assertIn("the weights are not kept: ", result.out)
+        self.assertEqual(self.program.record("full")["outcome"], "completed")
+        self.assertTrue((self.path("full") / "weights.safetensors" / "of somebody").is_dir())
+
+    def test_a_set_has_the_classes_that_it_names(self):
+        shutil.copytree(self.path("data"), self.path("named"))
+        names = [f"kind {k}" for k in range(12)]
+        self.path("named/batches.meta.txt").write_text("\n".join(names))
+        words = [word if word != "data" else "named" for word in PLAIN]
+        self.completed(self.program.run("train", *words, "--run-dir", "twelve"))
+        asked = ("evaluate", "--data", "named", "--json", "e.json", "--predictions", "p.csv", "--init-weights")
+        out = self.completed(self.program.run(*asked, "twelve")).out
+        self.assertIn("  11 kind 11 ", out)
+        score = self.read("e.json")
+        self.assertEqual([one["name"] for one in score["classes"]], names)
+        self.assertEqual([len(row) for row in score["confusion"]], [12] * 12)
+        self.assertTrue(self.path("p.csv").read_text().splitlines()[0].endswith(",p_10,p_11"))
+        self.refused(self.program.run(*asked, "w.safetensors", "--image-size", "16"), "'linear.weight'", "with 12 classes")
+
     def test_into_the_directory_of_the_run(self):
         self.completed(self.train("--run-dir", "inside", "--save-weights", "./inside/w"))
         self.assertTrue(self.path("inside/w").is_file())

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +12,7 @@ namespace rueda {
 inline constexpr int kImageChannels = 3;
 inline constexpr int kImageSide = 32;
 inline constexpr std::size_t kImageBytes = std::size_t(kImageChannels) * kImageSide * kImageSide;
-inline constexpr int kClasses = 10;
+inline constexpr int kClasses = 10;  ///< of CIFAR-10, and where a set names none
 /// Images in the official CIFAR-10 training and test sets.
 inline constexpr std::size_t kOfficialTrainImages = 50'000;
 inline constexpr std::size_t kOfficialTestImages = 10'000;
@@ -21,7 +20,7 @@ inline constexpr std::size_t kOfficialTestImages = 10'000;
 /// Images of one split as the files hold them: uint8, (N, 3, 32, 32), red plane first, row-major.
 struct ImageSet {
   std::vector<std::uint8_t> pixels;  ///< size() * kImageBytes
-  std::vector<std::uint8_t> labels;  ///< 0 ... kClasses-1
+  std::vector<std::uint8_t> labels;  ///< from 0 to one less than the classes
 
   std::size_t size() const noexcept { return labels.size(); }
   std::span<const std::uint8_t> image(std::size_t i) const {
@@ -39,7 +38,8 @@ struct Dataset {
   ImageSet train;
   ImageSet test;
   std::string source;  ///< what a person would call it: path or "synthetic"
-  std::array<std::string, kClasses> class_names;
+  /// By label: those of the files, which may be from 2 to 256, else the official ones.
+  std::vector<std::string> class_names = std::vector<std::string>(kClasses);
   std::vector<std::string> remarks;   ///< accepted oddities, each one line for the log
   std::vector<std::string> warnings;  ///< what may spoil a result: images that are there twice
 };
@@ -58,9 +58,9 @@ struct DataCheck {
   std::string form;                ///< "binary version" or "Python version"
   std::string place;               ///< the directory or archive that holds the files
   std::vector<std::string> files;  ///< as messages name them, training files first
-  std::array<std::string, kClasses> class_names;
-  std::array<std::size_t, kClasses> train_per_class{};
-  std::array<std::size_t, kClasses> test_per_class{};
+  std::vector<std::string> class_names;
+  std::vector<std::size_t> train_per_class;
+  std::vector<std::size_t> test_per_class;
   std::uint64_t train_fingerprint = 0;
   std::uint64_t test_fingerprint = 0;
   std::vector<std::string> remarks;  ///< the reader's, warnings first

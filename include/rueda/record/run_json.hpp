@@ -16,7 +16,8 @@ namespace rueda {
 inline constexpr const char* kRunJsonName = "run.json";
 inline constexpr const char* kStepsCsvName = "steps.csv";
 inline constexpr const char* kEpochsCsvName = "epochs.csv";
-inline constexpr std::array kRunFiles = {kEpochsCsvName, kStepsCsvName, kRunJsonName};
+inline constexpr std::array kRunFiles = {kEpochsCsvName, kStepsCsvName, kRunJsonName,
+                                         kFinalWeightsName};
 /// `schema_version` of run.json: raised when a field changes its meaning or
 /// goes; new fields alone leave it.
 inline constexpr int kRunSchemaVersion = 1;

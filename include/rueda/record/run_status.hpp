@@ -16,12 +16,12 @@ inline constexpr const char* kStatusName = "status.json";
 
 /// How far a run is.
 struct Progress {
-  std::size_t epoch = 0;   ///< from 1
-  std::size_t step = 0;    ///< steps done in this epoch
-  std::size_t images = 0;  ///< seen in this epoch, by all ranks
-  double loss = NAN;       ///< running mean of this epoch
-  double seconds = 0;      ///< spent on this epoch
-  std::size_t epochs = 0;
+  std::size_t epoch = 0;     ///< from 1
+  std::size_t step = 0;      ///< steps done in this epoch
+  std::size_t images = 0;    ///< seen in this epoch, by all ranks
+  double loss = NAN;         ///< running mean of this epoch
+  double seconds = 0;        ///< spent on this epoch
+  std::size_t epochs = 0;    ///< 0: of no training
   std::size_t steps = 0;     ///< of an epoch
   std::string slowest = {};  ///< the rank that the others wait for; empty: none
   bool evaluates = false;    ///< after the epoch; steps are then this rank's test images

@@ -136,7 +136,7 @@ struct TrainConfig {
   std::string run_dir;         ///< empty: a new one below runs/
   bool overwrite = false;
   std::string init_weights;    ///< a weights file to begin with; empty: drawn from the seed
-  std::string save_weights;    ///< where the weights go at the end; empty: nowhere
+  std::string save_weights;    ///< where the weights go at the end; see final_weights
   std::size_t data_limit = 0;  ///< training images used; 0: all
   ProgressChoice progress = ProgressChoice::automatic;
   LogLevel log_level = LogLevel::info;
@@ -150,6 +150,15 @@ struct TrainConfig {
   /// set; all others have their defaults.
   std::set<std::string, std::less<>> given;
 };
+
+/// The weights of a run that has ended, in its directory.
+inline constexpr const char* kFinalWeightsName = "weights.safetensors";
+/// In place of a path of --save-weights: keep none.
+inline constexpr const char* kNoWeights = "none";
+
+/// Where the weights go at the end: to --save-weights, without it into the run
+/// directory; empty: nowhere, by `none` or because nothing is trained.
+std::string final_weights(const TrainConfig& config);
 
 /// The most that a bucket of `mb` MB holds; 0 for no limit.
 std::size_t bucket_bytes(double mb);

@@ -46,8 +46,8 @@ void check(const ClusterFacts& cluster, Severity severity, const std::string& wh
 ClusterFacts with_data() {
   ClusterFacts cluster = each(cpu_cluster(3, 1), [](RankFacts& rank) {
     rank.data.fingerprint = "1-2";
-    rank.data.train_per_class.fill(5000);
-    rank.data.test_per_class.fill(1000);
+    rank.data.train_per_class.assign(10, 5000);
+    rank.data.test_per_class.assign(10, 1000);
     rank.data.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
                              "dog",      "frog",       "horse", "ship", "truck"};
   });

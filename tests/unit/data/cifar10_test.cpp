@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <fmt/ranges.h>
 
 #include "rueda/data/dataset.hpp"
 #include "tests/support/data_files.hpp"
@@ -134,6 +135,31 @@ TEST_CASE("class names may begin with a byte-order mark", "[cifar10]") {
   names.insert(names.begin(), {0xef, 0xbb, 0xbf});
   write_bytes(set / "batches.meta.txt", names);
   CHECK(read_cifar10(set).class_names == numbered_dataset(5, 1).class_names);
+}
+
+TEST_CASE("a set has as many classes as it names, from 2 to 256", "[cifar10]") {
+  const ScratchDirectory scratch;
+  const fs::path set = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  const auto name = [&](std::size_t count) {
+    std::string text;
+    for (std::size_t k = 0; k < count; ++k) text += "kind " + std::to_string(k) + "\n";
+    write_bytes(set / "batches.meta.txt", Bytes(text.begin(), text.end()));
+  };
+  for (const std::size_t count : {10U, 11U, 256U}) {  // labels are below 10
+    name(count);
+    const Dataset read = read_cifar10(set);
+    CHECK(read.class_names.size() == count);
+    CHECK(read.class_names.back() == "kind " + std::to_string(count - 1));
+  }
+  for (const std::size_t count : {0U, 1U, 257U}) {
+    name(count);
+    const Dataset read = read_cifar10(set);
+    CHECK(read.class_names.size() == 10);
+    CHECK(read.class_names.front() == "airplane");
+    CHECK_THAT(fmt::format("{}", fmt::join(read.remarks, "; ")), Contains("not from 2 to 256"));
+  }
+  name(3);
+  CHECK_THAT(read_refusal(set), Contains("has label") && Contains("expected 0 to 2"));
 }
 
 TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]") {
