@@ -187,7 +187,8 @@ class RunCheckpoints {
 
   Manifest manifest_at(const TrainPosition& position) const {
     TrainConfig config = run_.config;
-    config.bucket_mb = run_.bucket_mb;  // what was chosen stays
+    config.bucket_mb = run_.bucket_mb;                                     // what was chosen stays
+    if (config.global_batch > 0) config.global_batch = run_.global_batch;  // it may be halved
     return {.position = position,
             .steps_per_epoch = run_.steps_per_epoch,
             .world = run_.ranks.size(),

@@ -398,12 +398,12 @@ class CheckpointTest(ProgramCase):
     def test_auto_misses_the_checkpoints_of_a_run_that_stopped(self):
         """In a directory whose name is no word."""
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
-        self.stopped(self.train("un 'mounted", *auto, "--inject", "stop:0:3", ranks=1))
-        place = self.folder / "un 'mounted" / "checkpoints"
+        self.stopped(self.train("un mounted", *auto, "--inject", "stop:0:3", ranks=1))
+        place = self.folder / "un mounted" / "checkpoints"
         place.rename(self.folder / "away")
 
         def missed():
-            result = self.train("un 'mounted", *auto, ranks=1)
+            result = self.train("un mounted", *auto, ranks=1)
             self.assertEqual(result.code, 2, result)
             self.assertIn("is a disk not mounted", result.err)
 
@@ -412,8 +412,8 @@ class CheckpointTest(ProgramCase):
         missed()
         place.unlink()
         (self.folder / "away").rename(place)
-        self.completed(self.train("un 'mounted", *auto, ranks=1))
-        self.assertEqual(curve(self.program.record("un 'mounted")), self.reference(ranks=1))
+        self.completed(self.train("un mounted", *auto, ranks=1))
+        self.assertEqual(curve(self.program.record("un mounted")), self.reference(ranks=1))
 
     def test_links_in_a_run_directory_are_not_followed(self):
         place, victim = self.folder / "laid", self.folder / "victim"

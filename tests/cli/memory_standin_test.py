@@ -85,6 +85,15 @@ class StandIn(ProgramCase):
         self.assertEqual(record["config"]["batch-per-rank"], 192)
         self.assertEqual(record["said"].count("warning: micro-batches of 192"), 1)
 
+    def test_a_halved_global_batch_is_that_of_the_resumed_run(self):
+        record = self.train("--global-batch", "192", "--data-limit", "192", "--on-oom", "halve",
+                            "--checkpoint-every", "1epoch", **MEMORY)
+        halved = record["batch"]["global"]
+        self.assertLess(halved, 192)
+        self.completed(self.program.run("train", "--resume", record["config"]["run-dir"], "--epochs", "2", **MEMORY))
+        resumed = self.program.record(record["config"]["run-dir"])
+        self.assertEqual((resumed["batch"]["global"], len(resumed["epochs"])), (halved, 2))
+
     @long
     def test_a_resumed_run_keeps_its_global_batch(self):
         record = self.train(*LARGE, "--on-oom", "halve", "--checkpoint-every", "1epoch")

@@ -147,6 +147,8 @@ CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
         self.assertEqual(without["ranks"][0]["backend"], "cpu")
         refused = self.start(1, "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
         self.refused(refused, "--backend cuda: no CUDA device")
+
+    def test_a_folder_for_plans_that_is_none(self):
         refused = self.start(1, "--backend", "cuda", "--plan-cache", "nowhere")
         self.refused(refused, "--plan-cache nowhere: No such file or directory", "make it first")
         (self.folder / "loop").symlink_to("loop")
