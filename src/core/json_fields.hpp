@@ -19,6 +19,8 @@ struct Field {
   const char* name;
   Value value;
 };
+template <typename Value>
+Field(const char*, Value) -> Field<Value>;
 
 /// A number that may be NaN, which is null in JSON, and missing in files of older programs.
 template <typename Value>

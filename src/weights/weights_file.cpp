@@ -229,7 +229,7 @@ std::string load_weights(const Graph& graph, const fs::path& path, std::span<flo
                          std::span<float> statistics) {
   const auto tensors = tensors_of(graph, !statistics.empty());
   SafetensorsFile file(path);
-  const std::string prefix = prefix_of_names(graph, tensors, file);
+  std::string prefix = prefix_of_names(graph, tensors, file);
   Entries entries;
   for (const TensorEntry& entry : file.tensors())
     entries[entry.name.substr(prefix.size())] = &entry;

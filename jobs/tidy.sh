@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs the checks of .clang-tidy on sources of the product. Prints what they find; exit code 1 if they find something.
+#
+#   jobs/tidy.sh [FILE...]    without files: all of src and mpi, which takes about a quarter of an hour
+#
+# Configures build-tidy, which has a compile command for each source alone, and builds nothing in it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if ! command -v clang-tidy-14 >/dev/null; then
+  echo "clang-tidy-14 was not found: install the package clang-tidy-14" >&2
+  exit 2
+fi
+
+if [ ! -f build-tidy/compile_commands.json ]; then
+  mkdir -p build-logs
+  meson setup build-tidy -Dunity=off -Db_pch=false -Dcuda=disabled >build-logs/tidy.log || {
+    tail -n 20 build-logs/tidy.log >&2
+    exit 2
+  }
+fi
+
+# GCC's ranges in these are beyond clang 14.
+beyond_clang=(src/predict/quantities.cpp)
+
+sources=("$@")
+[ $# -gt 0 ] || mapfile -t sources < <(find src mpi -name '*.cpp' | sort | grep -vxF "${beyond_clang[@]/#/-e}")
+
+for source in "${sources[@]}"; do
+  if [ ! -f "$source" ]; then
+    echo "$source is no file: give sources of src or mpi" >&2
+    exit 2
+  fi
+done
+
+failed=0
+for source in "${sources[@]}"; do
+  clang-tidy-14 --quiet -p build-tidy "$source" 2>/dev/null || failed=1
+done
+exit "$failed"
