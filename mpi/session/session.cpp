@@ -61,8 +61,9 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
   check(MPI_Initialized(&initialized), "MPI_Initialized");
   if (initialized != 0) throw RunError("MPI is already initialised; a process has one MPI session");
   prefer_tcp_streams();
+  take_mpi_turn();
   int provided = MPI_THREAD_SINGLE;
-  check(MPI_Init_thread(nullptr, nullptr, mpi_level(level).level, &provided), "MPI_Init_thread");
+  call_mpi("MPI_Init_thread", MPI_Init_thread, nullptr, nullptr, mpi_level(level).level, &provided);
   const auto offered = std::ranges::find(kLevels, provided, &MpiLevel::level);
   if (provided < mpi_level(needed).level) {
     MPI_Finalize();
@@ -73,7 +74,6 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
   provided_ = static_cast<ThreadLevel>(offered - kLevels.begin());
   // Errors on it and its duplicates are return codes from now on, which do not end the job.
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  take_mpi_turn();
 }
 
 Session::~Session() {

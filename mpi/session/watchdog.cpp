@@ -41,10 +41,6 @@ constexpr double kOverslept = 2;
 // The other ranks stall at about the same time, and look as often.
 constexpr double kForTheOthers = 3;
 
-constexpr const char* kStallRemedy =
-    ". Look at the ranks that others wait for: one that prints nothing has stopped. "
-    "(--stall-seconds sets the limit)\n";
-
 }  // namespace
 
 std::string place_of(const ReduceNow& now) {
@@ -94,6 +90,14 @@ MpiCall::MpiCall(const char* name) {
 
 MpiCall::~MpiCall() { call_name.store(nullptr, std::memory_order_relaxed); }
 
+const char* stall_remedy(const Watched& rank) {
+  if (rank.starts)
+    return ". The ranks do not reach each other: rueda doctor, started in the same way, compares "
+           "the networks of their hosts. (--stall-seconds sets the limit, at least 30 here)\n";
+  return ". Look at the ranks that others wait for: one that prints nothing has stopped. "
+         "(--stall-seconds sets the limit)\n";
+}
+
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce) {
   const bool in_sum = reduce.act.kind != ReduceAct::Kind::none;
@@ -129,7 +133,7 @@ void Watchdog::watch(const std::stop_token& stop) {
     last = now;
     const std::string text = stall();
     if (text.empty()) continue;
-    std::fputs(harmless("rueda: " + text + kStallRemedy).c_str(), stderr);
+    std::fputs(harmless("rueda: " + text + stall_remedy(watched_)).c_str(), stderr);
     std::fflush(nullptr);
     if (stops_within(stop, kForTheOthers)) return;
     end_process("", ExitCode::run_failed);

@@ -13,6 +13,7 @@ struct Watched {
   std::string host;
   const ReduceJournal& journal;  ///< of what sums; outlives the watchdog
   double seconds = 120;          ///< that one call may take
+  bool starts = false;           ///< MPI is being started: the rank is the launcher's
 };
 
 /// ": step 17, bucket 2, reduce-scatter step 0, sends to rank 2, receives from rank 0".
@@ -23,6 +24,9 @@ std::string place_of(const ReduceNow& now);
 /// of no kind: "stuck outside the ring. rank 1 on h0: in MPI_Bcast for 121 s".
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce);
+
+/// What the user is to do about it, which follows a stall's message.
+const char* stall_remedy(const Watched& rank);
 
 /// A thread that looks whether this rank has been inside one call of MPI, one
 /// message or one addition, for too long: a peer or a link has stopped. It says

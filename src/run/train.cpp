@@ -1,5 +1,6 @@
 #include "train.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,6 +28,18 @@
 
 namespace rueda {
 namespace {
+
+/// Ranks load their programs and open their GPUs at different times.
+constexpr double kLeastStartSeconds = 30;
+
+/// Ends the run where MPI itself does not start within --stall-seconds. No rank
+/// reads or plans yet, so nothing else takes long. Null where none is wanted.
+std::unique_ptr<Watchdog> watch_start(const TrainConfig& config, const ReduceJournal& journal) {
+  if (config.stall_seconds == 0 || !has_peers()) return nullptr;
+  const double seconds = std::max(kLeastStartSeconds, double(config.stall_seconds));
+  return std::make_unique<Watchdog>(
+      Watched{rank_by_launcher(), host_name(), journal, seconds, true});
+}
 
 /// Ends the run where one call of MPI takes longer than `patience` times
 /// --stall-seconds. Null where none is wanted.
@@ -291,13 +304,14 @@ int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
   const ReduceJournal no_sums;
-  std::unique_ptr<Watchdog> watchdog;  // outlives the session, whose end it watches too
+  auto watchdog = watch_start(config, no_sums);  // outlives the session, whose end it watches too
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
   listen_for_stop_signals();
   {
     const Communicator launched;  // as in refuse_train, which other ranks may call
     check_launch(environment_variable, launched.size());
+    watchdog.reset();  // one at a time
     watchdog = watch(launched, config, no_sums, kPatience);
   }
   ExitCode code = ExitCode::done;
@@ -308,9 +322,12 @@ int run_train(const TrainConfig& config, std::string command_line) {
 }
 
 void refuse_train(const Error& error) {
+  const ReduceJournal no_sums;
+  auto watchdog = watch_start({}, no_sums);
   Session session(ThreadLevel::funneled);
   check_launch(environment_variable, Communicator().size());
   Communicator world;
+  watchdog.reset();  // other ranks may read and plan for long
   report_errors_of_ranks(session, [&] { together(world, [&error] { throw error; }); });
 }
 

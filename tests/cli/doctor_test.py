@@ -5,6 +5,7 @@ usage: doctor_test.py RUEDA MPIEXEC
 """
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -42,6 +43,14 @@ class DoctorTest(ProgramCase):
         return fault
 
 
+def of_env_sh():
+    """The variables that jobs/env.sh sets where none are."""
+    script = Path(__file__).resolve().parents[2] / "jobs" / "env.sh"
+    words = ["env", "-i", f"PATH={os.environ['PATH']}", "bash", "-c", '. "$0" && env', script]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    return dict(line.split("=", 1) for line in lines if "_MCA_" in line)
+
+
 class Healthy(DoctorTest):
     def test_alone(self):
         result, report = self.examine(0, "--backend", "cpu")
@@ -54,6 +63,15 @@ class Healthy(DoctorTest):
         self.assertEqual(len(batches), 18)
         of = {(b["model"], b["precision"]): b["largest_batch"] for b in batches}
         self.assertGreater(of["resnet20", "fp32"], of["resnet110", "fp32"])
+
+    def test_what_env_sh_sets_is_not_blamed(self):
+        own = of_env_sh()
+        self.assertGreaterEqual(len(own), 4, own)
+        _, report = self.examine(2, "--fault", "crash-transfer:1", code=1, **own, **by_its_signal())
+        self.assertIn("OMPI_MCA_btl_base_warn_component_unused=0", report["ranks"][0]["launch"]["settings"])
+        for finding in report["findings"]:
+            self.assertNotIn("_MCA_", finding["what"])
+            self.assertNotIn("unset", finding["change"])
 
     @long
     def test_variables_that_steer_mpi_and_threads_are_listed(self):

@@ -6,6 +6,7 @@ usage: lab_test.py RUEDA MPIEXEC WIRE MPI_TESTS
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -53,17 +54,20 @@ class Lab:
         finally:
             self._call("down")
 
-    def run(self, ranks, *command):
-        return self._call("run", str(ranks), "--", *command)
+    def run(self, ranks, *command, code=0):
+        return self._call("run", str(ranks), "--", *command, code=code)
 
-    def _call(self, *words):
+    def on_host(self, host, command):
+        return self._call("exec", str(host), "--", "sh", "-c", command)
+
+    def _call(self, *words, code=0):
         done = subprocess.run(
             [HOSTS, *words], cwd=self.folder, env=environment(self.variables), text=True,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT, check=False,
         )  # fmt: skip
-        if done.returncode != 0:
+        if done.returncode != code:
             raise AssertionError(f"{words}: {done}")
-        return done.stdout
+        return done.stdout + (done.stderr if code else "")
 
 
 @unittest.skipIf(obstacle(), f"no hosts can be made: {obstacle()}")
@@ -108,6 +112,23 @@ class HostsTest(ProgramCase):
             over = self.over_hosts(lab, 3, "--all-reduce", "ring")
         self.assertEqual(len(over["hosts"]), 3)
         self.hashes_are_equal(over, self.on_one_host(3, "--all-reduce", "ring"))
+
+    def test_two_hosts_with_one_address(self):
+        """As two machines with Docker are: what ends the run, what names the cause, and the line that helps."""
+        bridge = "ip link add docker0 type bridge && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up"
+        self.lab.variables["LAB_INTERFACES"] = ""  # MPI chooses, as it does on a cluster
+        self.addCleanup(self.lab.variables.pop, "LAB_INTERFACES")
+        train = [self.program.binary, "train", *SMALL, "--stall-seconds", "5", "--run-dir", "over", "--overwrite"]
+        with self.lab.hosts(2) as lab:
+            for host in range(2):
+                lab.on_host(host, bridge)
+            said = lab.run(2, *train, code=1)
+            self.assertRegex(said, r"rank \d on lab\S+: in MPI_\w+ for 3\d s\. The ranks do not reach each other: rueda doctor")
+            found = " ".join(lab.run(2, self.program.binary, "doctor", code=1).split())
+            self.assertIn("hosts have one and the same address: 172.17.0.1 (docker0) on lab", found)
+            self.lab.variables["LAB_INTERFACES"] = re.search(r"mpirun (--mca btl_tcp_if_exclude \S+)", found)[1]
+            lab.run(2, *train)
+        self.assertFalse(list(self.folder.glob(".rueda-doctor-*")))
 
     @long
     def test_what_a_link_takes_at_least_is_booked_as_transfer(self):

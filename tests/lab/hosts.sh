@@ -12,6 +12,8 @@
 #   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); hosts of different names are not connected
 #   LAB_WIRE     the program wire (build/tests/lab/wire)
 #   LAB_MPIRUN   more options for mpirun
+#   LAB_BEFORE   words before mpirun, as of a script that starts it
+#   LAB_INTERFACES   options for mpirun that say which interfaces MPI uses (those of the switch); empty: it chooses
 set -euo pipefail
 
 self=$(readlink -f "${BASH_SOURCE[0]}")
@@ -113,10 +115,10 @@ run() { # ranks command...
   # No binding: on each host the first rank would be bound to the same core. Yield: each rank thinks
   # that the machine's cores are its own. Shared memory is used between ranks of one hostname.
   # shellcheck disable=SC2086
-  enter "${name}0" mpirun --allow-run-as-root -np "$ranks" --host "$places" --oversubscribe \
+  enter "${name}0" ${LAB_BEFORE:-} mpirun --allow-run-as-root -np "$ranks" --host "$places" --oversubscribe \
     --map-by slot --bind-to none \
     --mca plm rsh --mca plm_rsh_agent "$self agent" --mca plm_rsh_no_tree_spawn 1 \
-    --mca oob_tcp_if_include "$subnet.0/24" --mca btl_tcp_if_include "$subnet.0/24" \
+    --mca oob_tcp_if_include "$subnet.0/24" ${LAB_INTERFACES---mca btl_tcp_if_include $subnet.0/24} \
     --mca pml ob1 --mca btl self,vader,tcp --mca mpi_yield_when_idle 1 ${LAB_MPIRUN:-} "$@"
 }
 

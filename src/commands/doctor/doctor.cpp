@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "network_notes.hpp"
 #include "process.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
@@ -16,6 +17,7 @@ namespace {
 using End = TransferFacts::End;
 
 constexpr int kPollMilliseconds = 100;
+constexpr double kUsualStart = 15;    // seconds in which MPI starts nearly everywhere
 constexpr double kGraceSeconds = 5;   // to leave a transfer, or for the ranks' differences in time
 constexpr double kLastSeconds = 0.4;  // mpirun kills a second after its first signal
 
@@ -33,6 +35,8 @@ class Supervisor {
       : options_(options),
         speaks_(speaks),
         child_([&](int channel) { return run_worker(options, channel); }) {
+    cluster_.networks[host_name()] = network_interfaces();
+    notes_.put(host_name(), cluster_.networks[host_name()]);
     cluster_.data = options.data;
     cluster_.asked_backend = to_string(options.backend);
     cluster_.allow_shared_gpu = options.allow_shared_gpu;
@@ -42,6 +46,7 @@ class Supervisor {
   }
   ~Supervisor() {
     if (speaks_) mailbox_.remove();
+    if (speaks_) notes_.remove();
   }
 
   /// Returns the exit code when the worker has written its last line or will
@@ -122,11 +127,23 @@ class Supervisor {
     const bool over_time = watch_.seconds() - step_began_ > limit_;
     if (in_transfer_) {
       watch_transfer(over_time);
+    } else if (!over_time && hosts_share_addresses()) {
+      give_up(fmt::format("did not end within {:.0f} s", kUsualStart));
     } else if (over_time) {
       give_up(fmt::format("did not end within {:.0f} s", limit_));
       // Every other step waits for all ranks.
       cluster_.progress.own = cluster_.progress.step == kFirstStep;
     }
+  }
+
+  /// Whether MPI takes longer than usual to start, and the hosts' networks explain it.
+  bool hosts_share_addresses() {
+    if (!speaks_ || compared_ || cluster_.progress.step != kStartStep ||
+        watch_.seconds() - step_began_ < kUsualStart)
+      return false;
+    compared_ = true;
+    cluster_.networks.merge(notes_.read());
+    return !shared_addresses(cluster_).empty();
   }
 
   void watch_transfer(bool over_time) {
@@ -191,6 +208,7 @@ class Supervisor {
   ExitCode conclude() {
     const Progress& progress = cluster_.progress;
     if (speaks_) {
+      cluster_.networks.merge(notes_.read());
       if (!introduced_) std::cout << harmless(machine_report(cluster_));
       const Findings findings = all_findings(cluster_);
       std::cout << harmless(outcome_report(cluster_, findings)) << std::flush;
@@ -230,6 +248,8 @@ class Supervisor {
   ClusterFacts cluster_;
   Child child_;
   Mailbox mailbox_;
+  NetworkNotes notes_{environment_variable};
+  bool compared_ = false;  ///< the networks of the hosts, while MPI starts
   Stopwatch watch_;
   double step_began_ = 0;
   double limit_ = 0;

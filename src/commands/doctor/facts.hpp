@@ -12,6 +12,7 @@
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/network.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/display/text.hpp"
@@ -21,8 +22,9 @@
 // report read nothing else.
 
 namespace rueda {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NetworkInterface, name, address, up, loopback)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CudaDevice, ordinal, name, uuid, memory_bytes)
-}
+}  // namespace rueda
 
 namespace rueda::doctor {
 
@@ -103,6 +105,8 @@ struct DataFacts : DataCheck {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataFacts, failure, form, place, files, class_names,
                                    train_per_class, test_per_class, fingerprint, remarks)
 
+using Interfaces = std::vector<NetworkInterface>;
+
 /// A rank, complete but for the transfer.
 struct RankFacts {
   int rank = 0;
@@ -116,6 +120,7 @@ struct RankFacts {
   std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
   std::string limits;                 ///< of its control groups, with their files; empty: none
   std::string copies_twice;  ///< why it may not read the memory of another process; empty if it may
+  Interfaces network;        ///< of its host
   LaunchFacts launch;
   CoreFacts cores;
   DeviceFacts device;
@@ -126,8 +131,8 @@ struct RankFacts {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size, host, backend,
                                    backend_failure, versions, host_memory_bytes, limits,
-                                   copies_twice, launch, cores, device, awareness, host_link,
-                                   host_memory, data)
+                                   copies_twice, network, launch, cores, device, awareness,
+                                   host_link, host_memory, data)
 
 using Ranks = std::vector<RankFacts>;
 
@@ -189,7 +194,8 @@ struct ClusterFacts {
   LargestBatches largest_batch;
   std::vector<TransferFacts> transfers;  ///< by rank; empty if it was not begun
   Progress progress;
-  std::string data;  ///< --data; empty: not asked for
+  std::map<std::string, Interfaces> networks;  ///< by host, of those that are known without MPI
+  std::string data;                            ///< --data; empty: not asked for
   std::string asked_backend = "auto";
   bool allow_shared_gpu = false;
 
@@ -223,6 +229,10 @@ inline auto ranks_by_print(const ClusterFacts& cluster) {
   return ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
 }
 
+/// Addresses that several hosts have, "172.17.0.1 (docker0) on hb0 and hb1" each. MPI takes them
+/// for a way from host to host, and its messages go nowhere.
+std::vector<std::string> shared_addresses(const ClusterFacts& cluster);
+
 /// Settings of a rank that may be the cause of a finding.
 struct Steering {
   std::string what;    ///< " (NAME=VALUE is set)" of each
@@ -230,6 +240,11 @@ struct Steering {
 };
 inline constexpr const char* kMessageSettings =
     "^(OMPI_MCA_(btl|pml|mtl|osc)|UCX_|FI_|MPICH_|I_MPI_)";
+/// What jobs/env.sh sets, none of which is the cause of a trouble.
+inline constexpr const char* kOwnSettings =
+    "^(OMPI_MCA_rmaps_base_oversubscribe=1|PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe|"
+    "OMPI_MCA_mpi_yield_when_idle=1|OMPI_MCA_btl_base_warn_component_unused=0|"
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none)$";
 inline constexpr const char* kThreadSettings =
     "^(OMP_PROC_BIND|OMP_PLACES|[GK].*AFFINITY)=(?!false|none)";
 Steering settings_like(const char* pattern, const LaunchFacts& launch);
@@ -280,5 +295,6 @@ void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity sev
 // Parts of all_findings, of a run that has facts of ranks.
 void find_in_devices(const ClusterFacts& cluster, Findings& findings);
 void find_in_cores(const ClusterFacts& cluster, Findings& findings);
+void find_in_network(const ClusterFacts& cluster, Findings& findings);
 
 }  // namespace rueda::doctor

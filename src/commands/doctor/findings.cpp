@@ -201,6 +201,7 @@ Steering settings_like(const char* pattern, const LaunchFacts& launch) {
   Steering all;
   for (const std::string& one : launch.settings) {
     if (!std::regex_search(one, std::regex(pattern))) continue;
+    if (std::regex_search(one, std::regex(kOwnSettings))) continue;
     all.what += " (" + one + " is set)";
     all.change += "unset " + one.substr(0, one.find('=')) + "; ";
   }
@@ -218,6 +219,7 @@ void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity sev
 
 Findings all_findings(const ClusterFacts& cluster) {
   Findings findings = {find_in_progress(cluster)};
+  find_in_network(cluster, findings);
   if (!cluster.ranks.empty()) {
     findings.push_back(find_in_launch(cluster));
     find_in_versions(cluster, findings);

@@ -181,6 +181,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.limits = limits_text(limits, facts.cores.online);
   facts.host_memory_bytes = available_host_memory();
   facts.copies_twice = why_no_single_copy();
+  facts.network = network_interfaces();
   facts.versions = component_versions();
   std::error_code ignored;
   facts.device.hardware = std::filesystem::exists("/dev/nvidia0", ignored);

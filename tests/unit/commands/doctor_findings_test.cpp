@@ -314,3 +314,75 @@ TEST_CASE("faults come before remarks", "[doctor]") {
   CHECK(findings[0].severity == kFault);
   CHECK_FALSE(works(findings));
 }
+
+namespace {
+
+/// MPI did not start on two hosts with these interfaces, `lo` apart.
+ClusterFacts never_started(const Interfaces& first, const Interfaces& second) {
+  ClusterFacts cluster = cpu_cluster(2, 1);
+  cluster.ranks.resize(1);
+  cluster.transfers.clear();
+  cluster.ranks[0].launch = {};
+  cluster.ranks[0].launch.launcher = "mpirun";
+  cluster.progress = {kStartStep, "did not end within 15 s", false};
+  const NetworkInterface lo{"lo", "127.0.0.1", true, true};
+  for (const auto& [host, own] : {std::pair{"node0", first}, std::pair{"node1", second}}) {
+    Interfaces& all = cluster.networks[host] = {lo};
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return cluster;
+}
+
+}  // namespace
+
+TEST_CASE("an address that two hosts have is named, with the line that leaves it out", "[doctor]") {
+  const NetworkInterface docker{"docker0", "172.17.0.1", true, false};
+  const ClusterFacts cluster = never_started({{"eth0", "10.0.0.1", true, false}, docker},
+                                             {{"eth0", "10.0.0.2", true, false}, docker});
+  const Findings findings = all_findings(cluster);
+  REQUIRE(findings.size() == 2);
+  CHECK_THAT(findings[1].what, Contains("172.17.0.1 (docker0) on node0, node1"));
+  CHECK_THAT(findings[1].change, Contains("mpirun --mca btl_tcp_if_exclude lo,docker0 ..."));
+  CHECK_THAT(findings[1].change, Contains("export OMPI_MCA_btl_tcp_if_exclude=lo,docker0)"));
+
+  ClusterFacts runs = cpu_cluster(2, 1);
+  for (RankFacts& rank : runs.ranks) rank.network = cluster.networks.at(rank.host);
+  check(runs, kRemark, "hosts have one and the same address", "btl_tcp_if_exclude lo,docker0");
+  runs.ranks[0].launch.settings = {"OMPI_MCA_btl_tcp_if_exclude=lo,docker0"};
+  CHECK(all_findings(runs).empty());
+}
+
+TEST_CASE("what is no trouble of the network is not called one", "[doctor]") {
+  const Interfaces first = {{"eth0", "10.0.0.1", true, false}};
+  SECTION("different addresses") {
+    CHECK(all_findings(never_started(first, {{"eth0", "10.0.0.2", true, false}})).size() == 1);
+  }
+  SECTION("one machine under two names") {
+    CHECK(all_findings(never_started(first, first)).size() == 1);
+  }
+  SECTION("an interface that is down is not used, but named") {
+    const Interfaces second = {{"eth0", "10.0.0.2", true, false},
+                               {"eth1", "10.0.0.1", false, false}};
+    const Findings findings = all_findings(never_started(first, second));
+    REQUIRE(findings.size() == 2);
+    CHECK(findings[1].severity == kRemark);
+    CHECK_THAT(findings[1].what, Contains("eth1 (down) on node1"));
+  }
+  SECTION("a VPN is the only way") {
+    const Interfaces second = {{"wg0", "10.9.0.2", true, false}};
+    const Findings findings = all_findings(never_started(first, second));
+    REQUIRE(findings.size() == 2);
+    CHECK_THAT(findings[1].what, Contains("wg0 (VPN) on node1"));
+    CHECK_THAT(findings[1].change, Contains("btl_tcp_if_include NETWORK/BITS"));
+  }
+}
+
+TEST_CASE("what jobs/env.sh sets is never blamed", "[doctor]") {
+  LaunchFacts launch;
+  launch.settings = {"OMPI_MCA_btl_base_warn_component_unused=0",
+                     "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+                     "OMPI_MCA_mpi_yield_when_idle=1"};
+  CHECK(settings_like(".", launch).what.empty());
+  launch.settings = {"OMPI_MCA_btl_vader_single_copy_mechanism=emulated"};
+  CHECK_FALSE(settings_like(".", launch).what.empty());
+}

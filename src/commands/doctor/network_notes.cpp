@@ -1,0 +1,75 @@
+#include "network_notes.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
+
+namespace rueda::doctor {
+namespace {
+
+constexpr std::size_t kMostBytes = 1'000'000;  ///< of a host's file: thousands of interfaces
+
+std::string value(const Environment& environment, const char* name) {
+  const char* text = environment(name);
+  return text == nullptr ? "" : text;
+}
+
+/// A name that all processes of the job get from their launcher, and no other job; empty: none.
+std::string name_of_job(const Environment& environment) {
+  std::string name = value(environment, "PMIX_NAMESPACE");
+  const std::string job = value(environment, "SLURM_JOB_ID");
+  if (name.empty() && !job.empty()) name = job + "." + value(environment, "SLURM_STEP_ID");
+  const auto strange = [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '@'; };
+  std::ranges::replace_if(name, strange, '_');
+  return name.substr(0, 100);
+}
+
+}  // namespace
+
+NetworkNotes::NetworkNotes(const Environment& environment) {
+  const LaunchFacts launch = read_launch(environment);
+  const std::string name = name_of_job(environment);
+  if (launch.told_size < 2 || name.empty()) return;
+  // All on one host: nothing to compare.
+  if (value(environment, "OMPI_COMM_WORLD_LOCAL_SIZE") == std::to_string(launch.told_size)) return;
+  folder_ = ".rueda-doctor-" + name;
+  if (launcher_local_rank(environment).value_or(0) == 0)
+    file_ = "host-" + std::to_string(launcher_rank(environment));
+}
+
+void NetworkNotes::put(const std::string& host, const Interfaces& interfaces) const {
+  if (folder_.empty() || file_.empty()) return;
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  if (error || fs::symlink_status(folder_, error).type() != fs::file_type::directory) return;
+  try {
+    write_output(folder_ / file_, text_of(nlohmann::json{{"host", host}, {"network", interfaces}}));
+  } catch (const std::exception&) {
+    return;  // a folder that cannot be written
+  }
+}
+
+std::map<std::string, Interfaces> NetworkNotes::read() const {
+  std::map<std::string, Interfaces> all;
+  if (folder_.empty()) return all;
+  std::error_code error;
+  for (const fs::path& path : entries_of(folder_, error)) {
+    try {
+      const auto note =
+          parse_json(read_whole({.path = path, .name = path.string(), .remedy = ""}, kMostBytes));
+      all[printable(note.at("host").get<std::string>())] = note.at("network").get<Interfaces>();
+    } catch (const std::exception&) {
+      continue;  // still being written, or not ours
+    }
+  }
+  return all;
+}
+
+void NetworkNotes::remove() const noexcept {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+}  // namespace rueda::doctor
