@@ -143,6 +143,7 @@ class CudaStager final : public BatchStager {
 /// What the backend does besides operations: memory, batches, loss, statistics, updates.
 class CudaWork : public Backend {
  public:
+  bool offers(Precision) const override { return true; }
   Memory allocate(std::size_t bytes) override {
     DeviceMemory memory = make_device_memory(bytes);
     if (memory) check(cudaMemsetAsync(memory.get(), 0, bytes, stream()), "cudaMemsetAsync");

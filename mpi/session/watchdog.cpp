@@ -11,6 +11,7 @@
 #include "mpi_call.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/start_thread.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -107,7 +108,9 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
 }
 
 Watchdog::Watchdog(Watched watched)
-    : watched_(std::move(watched)), thread_(std::bind_front(&Watchdog::watch, this)) {}
+    : watched_(std::move(watched)),
+      thread_(make_thread("the watchdog (--stall-seconds 0 needs none)",
+                          std::bind_front(&Watchdog::watch, this))) {}
 
 double Watchdog::awake_since(SteadyTime begin) const {
   return seconds_between(std::max(begin, awake_), SteadyClock::now());

@@ -102,7 +102,8 @@ void check_plotter(const std::string& option, const std::string& otherwise) {
 
 void check_plot(const std::string& script, const std::string& file) {
   if (file.empty()) return;
-  require(file.ends_with(".png") || file.ends_with(".pdf") || file.ends_with(".svg"),
+  const auto ending = std::filesystem::path(file).extension();  // none of a mere ".png"
+  require(ending == ".png" || ending == ".pdf" || ending == ".svg",
           "--plot " + file + ": give a name that ends in .png, .pdf or .svg");
   check_output_file("--plot", file);
   check_plotter("--plot", "write --json and draw elsewhere with jobs/" + script + ".py");

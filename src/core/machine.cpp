@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -24,6 +25,7 @@
 #include "rueda/core/control_group.hpp"
 #include "rueda/core/core_time.hpp"
 #include "rueda/core/split.hpp"
+#include "rueda/core/start_thread.hpp"
 
 namespace rueda {
 namespace {
@@ -134,18 +136,30 @@ void take_program_name(const char* path) {
   if (!name.empty()) prctl(PR_SET_NAME, name.c_str());  // which takes the first 15 characters
 }
 
+/// A whole number that the launcher gave; nothing where it is anything else.
+std::optional<std::size_t> number_in_environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  std::string_view rest = value;
+  const auto number = take_number(rest);
+  return rest.empty() ? number : std::nullopt;
+}
+
 bool has_own_binding() { return std::getenv("RUEDA_BINDING") != nullptr; }
 
 void widen_default_binding(char** arguments) {
-  const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const auto ranks = number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const auto all_ranks = number_in_environment("OMPI_COMM_WORLD_SIZE");
+  const auto local = number_in_environment("OMPI_COMM_WORLD_LOCAL_RANK");
   const char* command = std::getenv("OMPI_COMMAND");
-  if (ranks == nullptr || command == nullptr || has_own_binding()) return;
+  if (!ranks || !all_ranks || !local || *local >= *ranks) return;  // half an environment
+  if (command == nullptr || arguments[0] == nullptr || has_own_binding()) return;
   // Where Open MPI started another program, that one may have bound this one.
   using std::filesystem::path;
   if (path(command).filename() != path(arguments[0]).filename()) return;
   // The settings of Open MPI 4 reach all its ranks. Those of Open MPI 5 only
   // mpirun has, the parent of its ranks where there is one host.
-  const bool one_host = std::string_view(ranks) == std::getenv("OMPI_COMM_WORLD_SIZE");
+  const bool one_host = *ranks == *all_ranks;
   if (!one_host && std::getenv("PRTE_LAUNCHED") != nullptr) return;
   const std::vector<int> mine = allowed_cores(), daemons = allowed_cores(getppid());
   if (mine.size() >= daemons.size()) return;
@@ -155,8 +169,7 @@ void widen_default_binding(char** arguments) {
        {std::string("self/environ"), parent + "/environ", parent + "/cmdline"})
     launch << std::ifstream("/proc/" + file).rdbuf();
   if (!launch || asks_for_binding(launch.str())) return;
-  const auto share = rank_share(machine_cores(), daemons, std::stoul(ranks),
-                                std::stoul(std::getenv("OMPI_COMM_WORLD_LOCAL_RANK")));
+  const auto share = rank_share(machine_cores(), daemons, *ranks, *local);
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int processor : share) CPU_SET(std::size_t(processor), &set);
@@ -203,12 +216,12 @@ CoreTime busy_core_time(int threads, double seconds) {
   {
     std::vector<std::jthread> team;
     for (double& mine : got) {
-      team.emplace_back([&mine, &watch, seconds] {
+      team.push_back(make_thread("a look at the cores", [&mine, &watch, seconds] {
         while (watch.seconds() < seconds) continue;
         timespec used{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
         mine = double(used.tv_sec) + 1e-9 * double(used.tv_nsec);
-      });
+      }));
     }
   }
   const double wanted = watch.seconds() * double(got.size());

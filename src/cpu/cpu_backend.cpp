@@ -96,6 +96,14 @@ class CpuBackend final : public HostBackend {
   }
 
   std::string_view name() const override { return "cpu"; }
+  bool offers(Precision precision) const override {
+    if (precision != Precision::bf16) return precision == Precision::fp32;
+    try {
+      return preferred_layout(context_.engine, precision), true;
+    } catch (const InputError&) {
+      return false;
+    }
+  }
   std::string device() const override {
     std::ifstream info("/proc/cpuinfo");
     for (std::string line; std::getline(info, line);) {

@@ -18,6 +18,7 @@
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/start_thread.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
@@ -291,8 +292,10 @@ void listen_for_stop_signals() {
     sigaction(signal, &action, nullptr);
     sigaddset(&signals, signal);
   }
-  std::thread([] {
-    while (true) pause();
+  start_thread("signals", [] {
+    return std::thread([] {
+      while (true) pause();
+    });
   }).detach();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }

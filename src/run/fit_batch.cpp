@@ -40,13 +40,15 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
   return room;
 }
 
-/// A resumed run is not offered what it must not change.
-std::vector<std::string> remedies_of(const TrainConfig& config, bool resumed) {
+/// A resumed run is not offered what it must not change, nor a machine what it cannot do.
+std::vector<std::string> remedies_of(const TrainConfig& config, const Backend& backend,
+                                     bool resumed) {
   std::vector<std::string> remedies;
   if (!resumed && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
   if (config.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
   if (config.recompute != Recompute::block) remedies.emplace_back("--recompute block");
-  if (!resumed && config.precision != Precision::bf16) remedies.emplace_back("--precision bf16");
+  if (!resumed && config.precision != Precision::bf16 && backend.offers(Precision::bf16))
+    remedies.emplace_back("--precision bf16");
   return remedies;
 }
 
@@ -151,7 +153,8 @@ class Fitter {
     mine.place = fmt::format("rank {} ({}{}{})", group_.rank(), request_.host,
                              request_.uuid.empty() ? "" : ", ", request_.uuid);
     const bool speaks = mine.largest == largest && mine.need > mine.free;
-    const auto remedies = remedies_of(request_.config, request_.batch_is_fixed);
+    const auto remedies =
+        remedies_of(request_.config, request_.backend, request_.batch_is_fixed);
     const auto texts =
         all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
     const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });

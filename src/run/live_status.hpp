@@ -15,6 +15,7 @@
 
 #include "mpi/session/watchdog.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/start_thread.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_status.hpp"
@@ -46,7 +47,7 @@ class LiveStatus {
     useful_.resize(slots.count);
     for (std::size_t slot = 0; slot < slots.count; ++slot)
       images_.push_back(run.rank_batches.at(slot * slots.stride));
-    thread_ = std::jthread(std::bind_front(&LiveStatus::write_until, this));
+    thread_ = make_thread("status.json", std::bind_front(&LiveStatus::write_until, this));
   }
 
   /// As TrainObserver::on_step. Fills in `Progress::slowest`.

@@ -176,6 +176,17 @@ void check_output_file(const std::string& option, const std::string& path) {
                                 "; name one in a folder that exists and that you may write into");
 }
 
+std::string overwrite_remark(const TrainConfig& config) {
+  std::error_code none;
+  const bool weights = !config.save_weights.empty() && fs::exists(config.save_weights, none);
+  const bool replaces = weights || !config.resume.empty() ||
+                        (!config.run_dir.empty() && holds_run(config.run_dir));
+  if (!config.overwrite || replaces) return "";
+  return "--overwrite has nothing to replace: " +
+         (config.run_dir.empty() ? "the run gets a directory of its own"
+                                 : config.run_dir + " holds no run");
+}
+
 void check_targets(const TrainConfig& config, bool own_weights) {
   check_weights_target(config, own_weights);
   const fs::path folder = fs::path(config.trace).parent_path();

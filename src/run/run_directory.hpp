@@ -53,6 +53,10 @@ bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);
 /// the end. An empty `path` is no file.
 void check_output_file(const std::string& option, const std::string& path);
 
+/// A line where --overwrite was given and replaces nothing; else empty. To be
+/// asked before the run directory is made.
+std::string overwrite_remark(const TrainConfig& config);
+
 /// Checks before the training that --save-weights and --trace can be written
 /// after it. Throws InputError where they cannot, or a file of weights would be
 /// replaced without --overwrite that is not the resumed run's (`own_weights`).

@@ -123,6 +123,8 @@ class TrainRun {
 
   void open_run_directory() {
     config_.run_dir = text_of_rank_0(world_, [this] {
+      remark(overwrite_remark(config_));
+      for (const std::string& line : idle_options(config_)) remark(line);
       check_targets(config_, resuming_.wrote_weights(config_));
       return resuming_.active()
                  ? continue_run_directory(config_, resuming_.checkpoint(), resuming_.from(), claim_)

@@ -113,6 +113,26 @@ std::string final_weights(const TrainConfig& config) {
   return (std::filesystem::path(config.run_dir) / kFinalWeightsName).string();
 }
 
+std::vector<std::string> idle_options(const TrainConfig& c) {
+  struct Need {
+    const char* option;
+    bool met;
+    const char* by;
+  };
+  const std::array needs = {
+      Need{"trace-steps", !c.trace.empty(), "without --trace"},
+      Need{"keep", c.checkpoint_every.count > 0, "without --checkpoint-every but for the checkpoint "
+                                                 "of a run that is asked to stop"},
+      Need{"input-workers", c.input == InputMode::stream, "without --input stream"},
+      Need{"base-batch", c.scale_lr == ScaleLr::linear, "with --scale-lr none"},
+      Need{"compute-jitter", c.backend == BackendChoice::timed, "without --backend timed"}};
+  std::vector<std::string> lines;
+  for (const Need& need : needs)
+    if (c.given.contains(need.option) && !need.met)
+      lines.push_back(std::string("--") + need.option + " has no effect " + need.by);
+  return lines;
+}
+
 void validate(const TrainConfig& config) {
   for (const TrainOption& option : train_options()) check_range(option, config);
   check_training(config);

@@ -60,7 +60,9 @@ class Evaluator {
       begin += indices.size();
     }
     const bool finite = std::ranges::all_of(mine, [](auto& t) { return std::isfinite(t.loss); });
-    stop_unless_finite(group_, finite, "the test loss is NaN or infinite");
+    const bool trains = logits == nullptr;
+    stop_unless_finite(group_, finite, "the test loss is NaN or infinite",
+                       trains ? kWhereTrained : kWhereScored);
     Totals all;  // added in the order of the images, so that no bit depends on how ranks share them
     for (const auto& of_rank :
          from_bytes<Totals>(group_.all_gather(std::as_bytes(std::span(mine)))))

@@ -133,13 +133,12 @@ void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, 
     });
 }
 
-void stop_unless_finite(RankGroup& group, bool finite, const std::string& what) {
+void stop_unless_finite(RankGroup& group, bool finite, const std::string& what,
+                        const std::string& remedy) {
   const auto culprits = ranks_where(group, !finite);
   if (culprits.empty()) return;
   throw_agreed(ExitCode::run_failed,
-               fmt::format("{} on rank {}: lower --lr (or use --scale-lr none, --warmup-epochs), "
-                           "or look at the data",
-                           what, fmt::join(culprits, ", ")));
+               fmt::format("{} on rank {}: {}", what, fmt::join(culprits, ", "), remedy));
 }
 
 ReplicaHashes hash_replica(Replica& replica) {

@@ -21,9 +21,17 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
 /// suffers: one bit, chosen by seed, rank and step. They end with Replica::disturb({}).
 void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, Replica& replica);
 
+/// What to do about a loss that is no number, in training and in a mere evaluation.
+inline constexpr const char* kWhereTrained =
+    "lower --lr (or use --scale-lr none, --warmup-epochs), or look at the data";
+inline constexpr const char* kWhereScored =
+    "these weights are not usable: look at the run that wrote them, or at --normalize and "
+    "--image-size";
+
 /// Collective: throws RunError on every rank where `finite` is false on any.
 /// The message says `what` and names these ranks.
-void stop_unless_finite(RankGroup& group, bool finite, const std::string& what);
+void stop_unless_finite(RankGroup& group, bool finite, const std::string& what,
+                        const std::string& remedy = kWhereTrained);
 
 /// One hash per tensor of a replica: every parameter, then all running statistics as one.
 using ReplicaHashes = std::vector<std::uint64_t>;

@@ -12,6 +12,7 @@
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/device_monitor.hpp"
+#include "rueda/core/start_thread.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/gradient_reducer.hpp"
 #include "rueda/train/run_record.hpp"
@@ -103,7 +104,7 @@ class DeviceWatch {
   DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start, double interval = 1)
       : monitor_(monitor), since_start_(since_start) {
     sample();  // here, so that a run of less than an interval has one too
-    thread_ = std::jthread([this, interval](const std::stop_token& stop) {
+    thread_ = make_thread("samples of the device", [this, interval](const std::stop_token& stop) {
       while (!stops_within(stop, interval)) sample();
     });
   }

@@ -30,6 +30,27 @@ class Usage(ProgramCase):
         self.assertIn("MPI", text)
         self.assertIn("oneDNN", text)
 
+    def test_what_has_no_effect_is_told(self):
+        words = ("train", "--data", "data", *SMALL, "--run-dir", "fresh", "--overwrite", "--data-limit", "5000")
+        out = " ".join(self.completed(self.program.run(*words, "--trace-steps", "3")).out.split())
+        self.assertIn("--overwrite has nothing to replace: fresh holds no run", out)
+        self.assertIn("--data-limit 5000 is more than the 200 training images: all are used", out)
+        self.assertIn("--trace-steps has no effect without --trace", out)
+        out = self.completed(self.program.run(*words)).out
+        self.assertNotIn("nothing to replace", out)
+
+    def test_half_an_environment_of_a_launcher_ends_nothing(self):
+        """With fewer cores than its parent, as Open MPI binds a rank."""
+        names = ("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
+        core = min(os.sched_getaffinity(0))
+        for values in (("2", None, None), ("2", "2", None), ("2", "x", "1"), ("x", "2", "1"), ("2", "2", "9" * 30)):
+            given = {name: value for name, value in zip(names, values) if value is not None}
+            done = subprocess.run(
+                ["sh", "-c", 'taskset -c "$1" "$2" --version; exit $?', "sh", str(core), self.program.binary],
+                env={**environment(), "OMPI_COMMAND": "rueda", **given}, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            self.assertEqual((done.returncode, done.stderr), (0, ""), values)
+
     def test_starts_without_cublas(self):
         """Loading it takes longer than all else that a start does: it waits until a GPU trains."""
         self.assertNotIn("libcublas", self.completed(self.program.run("doctor", "--help", LD_DEBUG="files")).err)

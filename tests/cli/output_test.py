@@ -149,6 +149,10 @@ class Outputs(ProgramCase):
 
 
 class Names(ProgramCase):
+    def test_a_picture_has_a_name_and_not_an_ending_alone(self):
+        for name in (".png", "d/.svg", "picture"):
+            self.refused(self.program.run("bench", "all-reduce", "--plot", name), f"--plot {name}", "ends in .png")
+
     def test_a_loop_of_links_and_a_name_that_is_too_long_are_refused_by_every_option(self):
         """All that `train` has, from its help."""
         text = self.completed(self.program.run("train", "--help-all", COLUMNS="10000")).out

@@ -136,6 +136,8 @@ class Installed(ScriptCase):
         line = self.output(self.share / "rueda/jobs/scale.sh", "cpu", "--dry-run").splitlines()[1]
         self.assertIn(f" {self.share}/rueda/bin/rueda train ", line)
         self.output(self.share / "rueda/jobs/slurm/submit.sh", "--help")
+        plots = [script.name for script in (ROOT / "jobs").glob("plot_*.py")]
+        self.assertEqual([name for name in plots if not (self.share / "rueda/jobs" / name).exists()], [])
 
     def test_the_man_page_and_the_completion_have_every_option(self):
         page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")

@@ -127,6 +127,8 @@ class Backend {
 
   virtual std::string_view name() const = 0;  ///< "cpu", "cuda"
   virtual std::string device() const = 0;     ///< processor or GPU name
+  /// Whether this machine computes in it.
+  virtual bool offers(Precision precision) const = 0;
   virtual ReduceDevice& reduce_device() = 0;
   /// Throws OutOfMemory.
   virtual Memory allocate(std::size_t bytes) = 0;

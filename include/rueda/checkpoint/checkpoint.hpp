@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rueda/core/files.hpp"
+#include "rueda/core/start_thread.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/train/run_record.hpp"
@@ -130,8 +131,10 @@ class CheckpointWriter {
   }
   /// Begins to write the snapshot. `pause_seconds` goes into its record.
   void write(Manifest manifest, double pause_seconds) {
-    writing_ = std::async(std::launch::async, &CheckpointWriter::carry_out, this,
-                          std::move(manifest), pause_seconds);
+    writing_ = start_thread("writing a checkpoint", [&] {
+      return std::async(std::launch::async, &CheckpointWriter::carry_out, this,
+                        std::move(manifest), pause_seconds);
+    });
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "rueda/backend/precision.hpp"
 #include "rueda/data/sampler.hpp"
@@ -162,6 +163,9 @@ std::string final_weights(const TrainConfig& config);
 
 /// The most that a bucket of `mb` MB holds; 0 for no limit.
 std::size_t bucket_bytes(double mb);
+
+/// A line for each option that was given and has no effect beside the others.
+std::vector<std::string> idle_options(const TrainConfig& config);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);

@@ -12,6 +12,7 @@
 
 #include "rueda/backend/replica.hpp"
 #include "rueda/core/split.hpp"
+#include "rueda/core/start_thread.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/reduce/tree_order.hpp"
@@ -97,7 +98,8 @@ class GradientReducer {
                        .exactly = i > 0 && range.begin >= parts_.replica.parameters().size()});
     }
     if (!parts_.overlaps) return;
-    thread_ = std::jthread(std::bind_front(&GradientReducer::communicate, this));
+    thread_ = make_thread("sums during backward (--overlap off needs none)",
+                          std::bind_front(&GradientReducer::communicate, this));
   }
   /// Ends the process if it is busy(): the thread may be inside MPI, from which
   /// it never returns when this rank has failed.

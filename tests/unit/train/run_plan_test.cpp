@@ -25,6 +25,22 @@ TrainConfig config_with(std::size_t batch_per_rank, std::size_t accumulate) {
   return config;
 }
 
+TEST_CASE("options that have no effect beside the others are named", "[config]") {
+  TrainConfig config;
+  CHECK(idle_options(config).empty());
+  config.given = {"trace-steps", "keep", "input-workers", "base-batch", "compute-jitter", "epochs"};
+  CHECK(idle_options(config).size() == 4);  // lr is scaled by --base-batch
+  CHECK(idle_options(config).front().find("--trace-steps has no effect without") == 0);
+  config.scale_lr = ScaleLr::none;
+  CHECK(idle_options(config).size() == 5);
+  config.trace = "t.json";
+  config.checkpoint_every.count = 1;
+  config.input = InputMode::stream;
+  config.backend = BackendChoice::timed;
+  CHECK(idle_options(config) ==
+        std::vector<std::string>{"--base-batch has no effect with --scale-lr none"});
+}
+
 TEST_CASE("The global batch counts ranks and micro-batches", "[run_plan]") {
   const RunPlan plan = plan_run(config_with(32, 3), 4, 50'000);
   CHECK(plan.global_batch == 384);
