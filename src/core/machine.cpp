@@ -138,14 +138,18 @@ bool has_own_binding() { return std::getenv("RUEDA_BINDING") != nullptr; }
 
 void widen_default_binding(char** arguments) {
   const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const char* all_ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const char* local_rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
   const char* command = std::getenv("OMPI_COMMAND");
-  if (ranks == nullptr || command == nullptr || has_own_binding()) return;
+  // A shell may have kept some of them from a job.
+  if (ranks == nullptr || all_ranks == nullptr || local_rank == nullptr) return;
+  if (command == nullptr || has_own_binding()) return;
   // Where Open MPI started another program, that one may have bound this one.
   using std::filesystem::path;
   if (path(command).filename() != path(arguments[0]).filename()) return;
   // The settings of Open MPI 4 reach all its ranks. Those of Open MPI 5 only
   // mpirun has, the parent of its ranks where there is one host.
-  const bool one_host = std::string_view(ranks) == std::getenv("OMPI_COMM_WORLD_SIZE");
+  const bool one_host = std::string_view(ranks) == all_ranks;
   if (!one_host && std::getenv("PRTE_LAUNCHED") != nullptr) return;
   const std::vector<int> mine = allowed_cores(), daemons = allowed_cores(getppid());
   if (mine.size() >= daemons.size()) return;
@@ -155,8 +159,8 @@ void widen_default_binding(char** arguments) {
        {std::string("self/environ"), parent + "/environ", parent + "/cmdline"})
     launch << std::ifstream("/proc/" + file).rdbuf();
   if (!launch || asks_for_binding(launch.str())) return;
-  const auto share = rank_share(machine_cores(), daemons, std::stoul(ranks),
-                                std::stoul(std::getenv("OMPI_COMM_WORLD_LOCAL_RANK")));
+  const auto share =
+      rank_share(machine_cores(), daemons, std::stoul(ranks), std::stoul(local_rank));
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int processor : share) CPU_SET(std::size_t(processor), &set);
