@@ -194,6 +194,7 @@ struct Cost {
   void add(const Kernel& kernel, const Roof& roof) {
     flops += kernel.flops;
     bytes += kernel.bytes;
+    // Its work alone counts. NOLINTNEXTLINE(cppcoreguidelines-slicing)
     const double seconds = roof.seconds({kernel});
     best += seconds;
     plan += seconds / kernel.share() + kernel.launches * kLaunchSeconds;

@@ -121,7 +121,7 @@ void PackedWeights::allocate(const Graph& graph, const dnnl::engine& engine,
       tiled.values = from;
       tiled.rows = std::size_t(weight.dims[0]) / kSide;
       tiled.columns = std::size_t(weight.dims[3]) / kSide;
-      tiled.places = std::size_t(weight.dims[1] * weight.dims[2]);
+      tiled.places = std::size_t(weight.dims[1]) * std::size_t(weight.dims[2]);
       tiled.copies.push_back({free, layout});
     } else {
       reorders_.push_back(reorder_call({conv_weight_desc(weight), engine, from}, entry.packed));

@@ -202,6 +202,7 @@ EpochParts epoch_parts(const PointFigures& figures) {
   const Point& point = *figures.point;
   const Spread& step = figures.run->steady_full_step_seconds;
   const auto images = std::size_t(point.images);
+  // Whole steps only. NOLINTNEXTLINE(bugprone-integer-division)
   const auto full_steps = double(images / point.global_batch);
   // The step's mean is over all of them, too.
   const auto epochs = values_of(steady_epochs(*figures.run), &EpochResult::seconds);

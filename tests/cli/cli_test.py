@@ -291,6 +291,15 @@ class Binding(ProgramCase):
                 continue
         return names
 
+    def test_variables_that_a_job_left_in_the_shell(self):
+        """Some of a launcher's variables without the others start no share of cores, and do not crash."""
+        left = {"OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMMAND": "rueda"}
+        for more in ({}, {"OMPI_COMM_WORLD_SIZE": "2"}):
+            core = ("taskset", "-c", str(max(os.sched_getaffinity(0))))
+            process = subprocess.run((*core, self.program.binary, "--version"), env={**os.environ, **left, **more},
+                                     check=False, capture_output=True)
+            self.assertEqual(process.returncode, 0)
+
     def test_a_binding_that_was_asked_for_stays(self):
         taskset = ("taskset", "-c", str(max(os.sched_getaffinity(0))))
         for words in (("--bind-to", "core", "-n", "1"), ("-n", "1", *taskset)):
