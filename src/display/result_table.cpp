@@ -9,6 +9,7 @@
 #include "rueda/display/text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/record/run_pace.hpp"
 
 namespace rueda {
 namespace {
@@ -208,6 +209,7 @@ std::string totals(const RunRecord& run) {
          entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
          entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
          entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
+         entry("longest gap", run.longest_gap ? gap_text(*run.longest_gap, run.ranks) : "") +
          entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
          entry("all-reduce", communication_text(run, b)) +
          entry("advice", all_reduce_advice(run, b)) +

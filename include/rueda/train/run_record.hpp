@@ -163,6 +163,15 @@ struct AuditRecord {
   std::vector<std::string> findings;  ///< a sentence each
 };
 
+/// A step that took much longer than others.
+struct StepGap {
+  double seconds = 0;
+  std::size_t epoch = 0, step = 0;  ///< from 1
+  std::optional<std::size_t> rank;  ///< that the others waited for; none: of no rank in particular
+  std::size_t phase = 0;            ///< of that rank; without one the all-reduce
+  double usual = 0;                 ///< seconds of a step
+};
+
 /// The record of a run: the contents of run.json.
 struct RunRecord {
   TrainConfig config;  ///< with every default filled in
@@ -196,6 +205,7 @@ struct RunRecord {
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
   std::vector<CheckpointRecord> checkpoints;  ///< that this process has written
+  std::optional<StepGap> longest_gap;         ///< in the steps of this process
   AuditRecord audit;
   LayerProfile profile;              ///< of this rank, where one is made
   ByRank<TraceSpan> trace;           ///< [rank], where one is kept
