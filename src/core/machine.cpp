@@ -8,11 +8,11 @@
 #include <fstream>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <regex>
 #include <set>
 #include <span>
 #include <sstream>
-#include <optional>
 #include <string_view>
 #include <thread>
 

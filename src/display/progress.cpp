@@ -80,9 +80,7 @@ Texts details(const Progress& p) {
   if (p.step == 0 || !(p.seconds > 0)) return all;
   if (!p.evaluates) all.push_back(rate_text(double(p.images) / p.seconds) + " images/s");
   if (!p.slowest.empty()) all.push_back("slow: " + p.slowest);
-  const double step_seconds = p.seconds / double(p.step);
-  const std::size_t left = p.steps > p.step ? p.steps - p.step : 0;
-  all.push_back(clock_text(step_seconds * double(left)) + " left");
+  if (!std::isnan(p.left)) all.push_back(clock_text(p.left) + " left");
   return all;
 }
 

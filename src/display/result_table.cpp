@@ -10,6 +10,7 @@
 #include "rueda/display/text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/record/run_pace.hpp"
 
 namespace rueda {
 namespace {
@@ -232,6 +233,7 @@ std::string totals(const RunRecord& run) {
          entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
          entry("all together", whole_time(run)) + entry("target", target(run)) +
          entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
+         entry("longest gap", run.longest_gap ? gap_text(*run.longest_gap, run.ranks) : "") +
          entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
          entry("all-reduce", communication_text(run, b)) + entry("advice", own_advice(run, b)) +
          entry("parameter hash", any ? run.epochs.back().parameter_hash : "");

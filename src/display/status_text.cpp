@@ -9,6 +9,7 @@
 #include "rueda/core/text.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
+#include "rueda/record/run_pace.hpp"
 #include "rueda/record/statistics.hpp"
 
 namespace rueda {
@@ -18,6 +19,9 @@ constexpr std::size_t kRowRanks = 64;
 constexpr std::size_t kGroupRanks = 8;
 constexpr std::size_t kNamedRanks = 48;  // the most of a row that also shows the host
 constexpr std::size_t kMostRows = 16;
+
+/// Seconds from step to step that the end of an epoch or a checkpoint may take.
+constexpr double kBetween = 3;
 
 /// How far a rank is above the median, and how that is shown.
 struct Heat {
@@ -43,11 +47,13 @@ std::string state_text(const RunStatus& s, double silent) {
         "clock of rank 0",
         silent, moment(s.written_at));
   const double last = std::max(s.last_step_at, s.started_at);
-  const double patience = s.at.step > 0 ? 3 * s.at.seconds / double(s.at.step) : 0;
-  if (!(s.written_at - last > std::max(StatusSilence::kLate, patience)))
-    return "running since " + moment(s.started_at);
-  return fmt::format("no step since {} ({:.0f} s){}", moment(last), s.written_at - last,
-                     s.waits_for.empty() ? "" : ": " + s.waits_for);
+  // Before there is a usual step, the first one may take long.
+  const double patience =
+      std::isnan(s.usual_step) ? StatusSilence::kLate : std::max(kBetween, gap_limit(s.usual_step));
+  if (!(s.written_at - last > patience)) return "running since " + moment(s.started_at);
+  return fmt::format("no {} since {} ({:.0f} s){}",
+                     std::isnan(s.evaluated) ? "step" : "batch of the evaluation", moment(last),
+                     s.written_at - last, s.waits_for.empty() ? "" : ": " + s.waits_for);
 }
 
 std::string step_text(const RunStatus& s) {
@@ -108,8 +114,16 @@ std::string status_text(const RunStatus& status, double silent, bool colours) {
       fmt::format("{}, {}, {}, global batch {}\n{}\n", s.model, counted(s.world_size, "rank"),
                   s.all_reduce, s.global_batch, state_text(s, silent));
   const std::string slowest = std::exchange(s.at.slowest, "");  // has a line of its own
+  const double left = std::exchange(s.at.left, NAN);
+  if (!std::isnan(s.evaluated)) {
+    s.at = {.epoch = s.at.epoch,
+            .step = std::size_t(s.evaluated),
+            .epochs = s.at.epochs,
+            .steps = std::size_t(s.to_evaluate),
+            .evaluates = true};
+  }
   text += "  " + progress_text(s.at, int(kPageColumns) - 2) + "\n ";
-  if (s.at.seconds_left() >= 0) text += " " + clock_text(s.at.seconds_left()) + " left in all";
+  if (left >= 0) text += " " + clock_text(left) + " left in all";
   if (!std::isnan(s.val_accuracy)) text += "  val_accuracy " + metric_text(s.val_accuracy);
   if (!std::isnan(s.joules)) text += "  " + rate_text(s.joules) + " J";
   text += "\n";

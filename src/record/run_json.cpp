@@ -47,6 +47,14 @@ const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
                               Field{"jitter_percent", &TimedCompute::jitter_percent},
                               Field{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
 
+const std::tuple kGapFields{
+    Field{"seconds", &StepGap::seconds},
+    Field{"usual_seconds", &StepGap::usual},
+    Field{"epoch", &StepGap::epoch},
+    Field{"step", &StepGap::step},
+    Field{"rank", &StepGap::rank},
+    Field{"phase", [](const StepGap& gap) { return std::string(kPhaseNames[gap.phase]); }}};
+
 const std::tuple kSpreadFields{
     Field{"count", &Spread::count},        Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
     Field{"median", &Spread::median},      Field{"p90", &Spread::p90}, Field{"max", &Spread::max},
@@ -136,6 +144,7 @@ Json frame_json(const RunRecord& run) {
   j["resumptions"] = list_json(run.resumptions, kResumptionFields);
   j["checkpoints"] = list_json(run.checkpoints, kCheckpointFields);
   j["audit"] = fields_json(run.audit, kAuditFields);
+  j["longest_gap"] = run.longest_gap ? fields_json(*run.longest_gap, kGapFields) : Json();
   j["epochs"] = Json::array();
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));

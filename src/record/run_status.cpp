@@ -12,37 +12,40 @@ namespace {
 constexpr double kSlow = 0.1;
 constexpr int kStatusVersion = 1;
 constexpr std::size_t kMostStatusBytes = 4'000'000;
+constexpr double kMostImages = 1e12;
 constexpr double kMostMoment = 1e10;  // the year 2286
 
-const std::tuple kStatusFields{
-    Field{"outcome", &RunStatus::outcome},
-    Field{"failure", &RunStatus::failure},
-    Field{"model", &RunStatus::model},
-    Field{"all_reduce", &RunStatus::all_reduce},
-    Field{"world_size", &RunStatus::world_size},
-    Field{"global_batch", &RunStatus::global_batch},
-    Field{"started_at", &RunStatus::started_at},
-    Field{"written_at", &RunStatus::written_at},
-    Field{"last_step_at", &RunStatus::last_step_at},
-    Field{"waits_for", &RunStatus::waits_for},
-    Field{"epoch", in(&RunStatus::at, &Progress::epoch)},
-    Field{"epochs", in(&RunStatus::at, &Progress::epochs)},
-    Field{"step", in(&RunStatus::at, &Progress::step)},
-    Field{"steps", in(&RunStatus::at, &Progress::steps)},
-    Field{"images", in(&RunStatus::at, &Progress::images)},
-    NanField{"loss", in(&RunStatus::at, &Progress::loss)},
-    NanField{"seconds", in(&RunStatus::at, &Progress::seconds)},
-    Field{"seconds_left", [](const RunStatus& s) { return s.at.seconds_left(); }},
-    Field{"slowest", in(&RunStatus::at, &Progress::slowest)},
-    NanField{"val_accuracy", &RunStatus::val_accuracy},
-    NanField{"load_balance", &RunStatus::load_balance},
-    NanField{"communication", &RunStatus::communication},
-    Field{"rank_stride", &RunStatus::rank_stride},
-    Field{"hosts", &RunStatus::hosts},
-    Field{"useful", &RunStatus::useful},
-    Field{"checkpoint", &RunStatus::checkpoint},
-    Field{"audit", &RunStatus::audit},
-    NanField{"joules", &RunStatus::joules}};
+const std::tuple kStatusFields{Field{"outcome", &RunStatus::outcome},
+                               Field{"failure", &RunStatus::failure},
+                               Field{"model", &RunStatus::model},
+                               Field{"all_reduce", &RunStatus::all_reduce},
+                               Field{"world_size", &RunStatus::world_size},
+                               Field{"global_batch", &RunStatus::global_batch},
+                               Field{"started_at", &RunStatus::started_at},
+                               Field{"written_at", &RunStatus::written_at},
+                               Field{"last_step_at", &RunStatus::last_step_at},
+                               Field{"waits_for", &RunStatus::waits_for},
+                               Field{"epoch", in(&RunStatus::at, &Progress::epoch)},
+                               Field{"epochs", in(&RunStatus::at, &Progress::epochs)},
+                               Field{"step", in(&RunStatus::at, &Progress::step)},
+                               Field{"steps", in(&RunStatus::at, &Progress::steps)},
+                               Field{"images", in(&RunStatus::at, &Progress::images)},
+                               NanField{"loss", in(&RunStatus::at, &Progress::loss)},
+                               NanField{"seconds", in(&RunStatus::at, &Progress::seconds)},
+                               NanField{"seconds_left", in(&RunStatus::at, &Progress::left)},
+                               NanField{"usual_step", &RunStatus::usual_step},
+                               NanField{"evaluated", &RunStatus::evaluated},
+                               NanField{"to_evaluate", &RunStatus::to_evaluate},
+                               Field{"slowest", in(&RunStatus::at, &Progress::slowest)},
+                               NanField{"val_accuracy", &RunStatus::val_accuracy},
+                               NanField{"load_balance", &RunStatus::load_balance},
+                               NanField{"communication", &RunStatus::communication},
+                               Field{"rank_stride", &RunStatus::rank_stride},
+                               Field{"hosts", &RunStatus::hosts},
+                               Field{"useful", &RunStatus::useful},
+                               Field{"checkpoint", &RunStatus::checkpoint},
+                               Field{"audit", &RunStatus::audit},
+                               NanField{"joules", &RunStatus::joules}};
 
 }  // namespace
 
@@ -86,7 +89,9 @@ RunStatus read_status(const std::filesystem::path& run_directory) {
   const auto moments = {status.started_at, status.written_at, status.last_step_at};
   const bool fits = status.hosts.size() == status.useful.size() && status.world_size > 0 &&
                     status.rank_stride > 0 && status.useful.size() <= status.world_size &&
-                    status.at.epoch <= status.at.epochs && status.at.step <= status.at.steps;
+                    status.at.epoch <= status.at.epochs && status.at.step <= status.at.steps &&
+                    !(status.evaluated < 0 || status.evaluated > status.to_evaluate ||
+                      status.to_evaluate > kMostImages);
   if (!fits || std::ranges::any_of(moments, absurd)) file.refuse("its numbers are absurd");
   return status;
 }

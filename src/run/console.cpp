@@ -22,6 +22,7 @@
 #include "rueda/core/text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/record/run_pace.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -187,6 +188,7 @@ void Console::on_step(const TrainPosition& position, std::span<const RankTimes> 
              .steps = steps_};
   epoch_ = p.epoch;
   if (live_) live_->on_step(p, ranks);
+  tell_gap();
   if (is_logged(LogLevel::trace)) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));
@@ -195,7 +197,8 @@ void Console::on_step(const TrainPosition& position, std::span<const RankTimes> 
 }
 
 void Console::on_evaluation(std::size_t done, std::size_t of, double seconds) {
-  if (bar_) bar_->update({epoch_, done, 0, NAN, seconds, epochs_, of, "", true});
+  const double left = live_ ? live_->on_evaluation(done, of, seconds) : NAN;
+  if (bar_) bar_->update({epoch_, done, 0, NAN, seconds, epochs_, of, "", true, left});
 }
 
 void Console::on_epoch(RunRecord& run) {
@@ -203,6 +206,8 @@ void Console::on_epoch(RunRecord& run) {
   if (!bar_) return;
   if (mode_ != ProgressChoice::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
   live_->on_epoch(run);
+  tell_gap();
+  run.longest_gap = live_->longest_gap();
   const std::string slow = live_->slow_rank_of_epoch();
   if (!slow.empty() && mode_ != ProgressChoice::off) say("  slow: " + slow);
   tell_disturbance(run);
@@ -214,6 +219,11 @@ void Console::on_epoch(RunRecord& run) {
   // The last one's buckets stand for all in the summary.
   if (finished > 1) release_steps(run.epochs[finished - 2], run);
   write_run_json(directory / kRunJsonName, run);
+}
+
+void Console::tell_gap() {
+  if (!live_) return;
+  if (const auto gap = live_->take_gap()) report(LogLevel::info, gap_text(*gap, live_->ranks()));
 }
 
 /// Of the first epoch that has one: more would say the same.

@@ -75,6 +75,7 @@ class Console final : public TrainObserver {
   /// A line of the log, on every rank.
   void report(LogLevel level, const std::string& text);
   void write_files(const RunRecord& run);
+  void tell_gap();
   void tell_disturbance(const RunRecord& run);
 
   std::size_t epochs_;

@@ -153,8 +153,7 @@ class Fitter {
     mine.place = fmt::format("rank {} ({}{}{})", group_.rank(), request_.host,
                              request_.uuid.empty() ? "" : ", ", request_.uuid);
     const bool speaks = mine.largest == largest && mine.need > mine.free;
-    const auto remedies =
-        remedies_of(request_.config, request_.backend, request_.batch_is_fixed);
+    const auto remedies = remedies_of(request_.config, request_.backend, request_.batch_is_fixed);
     const auto texts =
         all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
     const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });

@@ -18,6 +18,7 @@
 #include "rueda/core/start_thread.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/record/aggregation.hpp"
+#include "rueda/record/run_pace.hpp"
 #include "rueda/record/run_status.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
@@ -29,7 +30,11 @@ namespace rueda {
 class LiveStatus {
  public:
   /// `run` has its ranks; it and `journal` outlive this.
-  LiveStatus(const RunRecord& run, const ReduceJournal& journal) : run_(run), journal_(journal) {
+  LiveStatus(const RunRecord& run, const ReduceJournal& journal)
+      : run_(run),
+        journal_(journal),
+        pace_({run.config.epochs, run.steps_per_epoch, run.config.eval_every},
+              RankSlots(run.ranks.size()).stride) {
     const RankSlots slots(run.ranks.size());
     status_.model = run.config.model;
     status_.all_reduce = run.all_reduce;
@@ -54,15 +59,41 @@ class LiveStatus {
   void on_step(Progress& progress, std::span<const RankTimes> ranks) {
     const std::lock_guard lock(mutex_);
     if (!ranks.empty() && ranks.front().step() > 0) add_window(ranks);
+    // They are of the step before; of an epoch's last one they came with its records.
+    if (!ranks.empty() && ranks.front().step() > 0 && progress.step > 1)
+      pace_.add(progress.epoch, progress.step - 1, ranks);
     progress.slowest = in_words(slow_.now());
+    progress.left = pace_.left_after(progress.epoch, progress.step);
+    status_.usual_step = pace_.usual_step();
+    status_.evaluated = status_.to_evaluate = NAN;
     status_.at = progress;
     status_.last_step_at = unix_seconds();
     status_.audit = audit_text(run_);
     if (!run_.checkpoints.empty()) status_.checkpoint = run_.checkpoints.back().path;
   }
+  /// As TrainObserver::on_evaluation. Returns the seconds that are left of the run.
+  double on_evaluation(std::size_t done, std::size_t of, double seconds) {
+    const std::lock_guard lock(mutex_);
+    status_.evaluated = double(done);
+    status_.to_evaluate = double(of);
+    status_.last_step_at = unix_seconds();
+    status_.at.left = pace_.left_in_evaluation(status_.at.epoch, double(done), double(of), seconds);
+    return status_.at.left;
+  }
+  /// The longest gap between steps, if it is new since the last call.
+  std::optional<StepGap> take_gap() {
+    const std::lock_guard lock(mutex_);
+    return pace_.take_gap();
+  }
+  const std::optional<StepGap>& longest_gap() const { return pace_.longest_gap(); }
   void on_epoch(const RunRecord& run) {
     const std::lock_guard lock(mutex_);
     const EpochRecord& epoch = run.epochs.back();
+    add_last_step(epoch);
+    if (epoch.test) pace_.add_evaluation(epoch.test->seconds);
+    status_.evaluated = status_.to_evaluate = NAN;
+    status_.last_step_at = unix_seconds();
+    status_.at.left = pace_.left_after(epoch.epoch + 1, 0);
     if (epoch.test) status_.val_accuracy = epoch.test->accuracy;
     status_.joules = run_energy(run).total();
   }
@@ -77,6 +108,7 @@ class LiveStatus {
     return trouble_;
   }
 
+  const std::vector<RankInfo>& ranks() const { return run_.ranks; }
   /// "rank 3 on b, +23 % over the others for 5 steps"; empty: none was slow.
   std::string slow_rank_of_epoch() { return in_words(slow_.take_longest()); }
 
@@ -96,6 +128,15 @@ class LiveStatus {
     const std::size_t rank = streak->slot * status_.rank_stride;
     return fmt::format("rank {} on {}, +{:.0f} % over the others for {} steps", rank,
                        run_.ranks[rank].host, 100 * streak->excess, streak->steps);
+  }
+  /// Its times are in no sum of this epoch's.
+  void add_last_step(const EpochRecord& epoch) {
+    if (epoch.step_records.empty() || epoch.step_records.front().empty()) return;
+    std::vector<RankTimes> ranks;
+    for (std::size_t rank = 0; rank < epoch.step_records.size(); rank += status_.rank_stride)
+      std::ranges::copy(epoch.step_records[rank].back().phases,
+                        ranks.emplace_back().phases.begin());
+    pace_.add(epoch.epoch, epoch.steps, ranks);
   }
   void add_window(std::span<const RankTimes> ranks) {
     std::vector<double> useful = values_of(ranks, [](const RankTimes& r) { return r.useful(); });
@@ -153,6 +194,7 @@ class LiveStatus {
   const RunRecord& run_;
   const ReduceJournal& journal_;
   SlowRank slow_;
+  RunPace pace_;
   std::vector<std::size_t> images_;  ///< of a full step, of each slot
   std::mutex mutex_;
   RunStatus status_;

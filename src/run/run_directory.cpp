@@ -179,12 +179,12 @@ void check_output_file(const std::string& option, const std::string& path) {
 std::string overwrite_remark(const TrainConfig& config) {
   std::error_code none;
   const bool weights = !config.save_weights.empty() && fs::exists(config.save_weights, none);
-  const bool replaces = weights || !config.resume.empty() ||
-                        (!config.run_dir.empty() && holds_run(config.run_dir));
+  const bool replaces =
+      weights || !config.resume.empty() || (!config.run_dir.empty() && holds_run(config.run_dir));
   if (!config.overwrite || replaces) return "";
-  return "--overwrite has nothing to replace: " +
-         (config.run_dir.empty() ? "the run gets a directory of its own"
-                                 : config.run_dir + " holds no run");
+  return "--overwrite has nothing to replace: " + (config.run_dir.empty()
+                                                       ? "the run gets a directory of its own"
+                                                       : config.run_dir + " holds no run");
 }
 
 void check_targets(const TrainConfig& config, bool own_weights) {

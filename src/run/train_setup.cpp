@@ -124,9 +124,10 @@ RankCores agree_on_cores(Communicator& world, int requested_threads) {
 Dataset open_data(const TrainConfig& config) {
   Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
   if (config.data_limit > data.train.size())
-    data.remarks.push_back(fmt::format("--data-limit {} is more than the {} training images: all "
-                                       "are used",
-                                       config.data_limit, data.train.size()));
+    data.remarks.push_back(
+        fmt::format("--data-limit {} is more than the {} training images: all "
+                    "are used",
+                    config.data_limit, data.train.size()));
   if (config.data_limit > 0) data.train.truncate(config.data_limit);
   return data;
 }

@@ -121,8 +121,9 @@ std::vector<std::string> idle_options(const TrainConfig& c) {
   };
   const std::array needs = {
       Need{"trace-steps", !c.trace.empty(), "without --trace"},
-      Need{"keep", c.checkpoint_every.count > 0, "without --checkpoint-every but for the checkpoint "
-                                                 "of a run that is asked to stop"},
+      Need{"keep", c.checkpoint_every.count > 0,
+           "without --checkpoint-every but for the checkpoint "
+           "of a run that is asked to stop"},
       Need{"input-workers", c.input == InputMode::stream, "without --input stream"},
       Need{"base-batch", c.scale_lr == ScaleLr::linear, "with --scale-lr none"},
       Need{"compute-jitter", c.backend == BackendChoice::timed, "without --backend timed"}};

@@ -5,9 +5,12 @@ usage: watch_test.py RUEDA MPIEXEC [CASE...]
 """
 
 import json
+import os
+import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from rueda_runs import ProgramCase, environment, main
 
@@ -73,6 +76,40 @@ class Watch(ProgramCase):
         as_json = self.completed(self.program.run("watch", "long", "--json", "-"))
         self.assertEqual(json.loads(as_json.out), self.read("long/status.json"))
         self.assertNotIn("\x1b", seen.out + ended.out)
+
+    def process_of(self, launcher, rank):
+        """The process of a rank below its launcher."""
+        mine = f"OMPI_COMM_WORLD_RANK={rank}".encode()
+        for child in Path(f"/proc/{launcher}/task/{launcher}/children").read_text(encoding="ascii").split():
+            if mine in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+                return int(child)
+        raise AssertionError(f"no rank {rank}")
+
+    def wait_until(self, happens):
+        end = time.monotonic() + self.program.time_limit
+        while not happens():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+
+    def test_a_rank_that_is_stopped_for_some_seconds(self):
+        words = ["train", *TIMED, "--epochs", "10000", "--run-dir", "gap", "--progress", "lines"]
+        command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, *words]
+        status, record = self.folder / "gap" / "status.json", self.folder / "gap" / "run.json"
+        with subprocess.Popen(command, cwd=self.folder, env=environment({}), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True) as run:  # fmt: skip
+            try:
+                self.wait_until(lambda: status.exists() and self.read(status)["epoch"] > 3)
+                rank = self.process_of(run.pid, 1)
+                os.kill(rank, signal.SIGSTOP)
+                self.wait_until(lambda: "no step since" in self.program.run("watch", "gap", "--once").out)
+                os.kill(rank, signal.SIGCONT)
+                self.wait_until(lambda: self.read(record)["longest_gap"])
+            finally:
+                run.terminate()
+            said, _ = run.communicate(timeout=self.program.time_limit)
+        gap = self.read(record)["longest_gap"]
+        self.assertGreater(gap["seconds"], 5 * gap["usual_seconds"])
+        self.assertIn(f"note: step {gap['step']} of epoch {gap['epoch']} took ", said)
 
     def test_a_clock_that_is_ahead_kills_no_run(self):
         """The run's host is five minutes behind, or ahead: what counts is that its status changes."""

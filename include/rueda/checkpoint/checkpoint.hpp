@@ -132,8 +132,8 @@ class CheckpointWriter {
   /// Begins to write the snapshot. `pause_seconds` goes into its record.
   void write(Manifest manifest, double pause_seconds) {
     writing_ = start_thread("writing a checkpoint", [&] {
-      return std::async(std::launch::async, &CheckpointWriter::carry_out, this,
-                        std::move(manifest), pause_seconds);
+      return std::async(std::launch::async, &CheckpointWriter::carry_out, this, std::move(manifest),
+                        pause_seconds);
     });
   }
 

@@ -25,11 +25,7 @@ struct Progress {
   std::size_t steps = 0;     ///< of an epoch
   std::string slowest = {};  ///< the rank that the others wait for; empty: none
   bool evaluates = false;    ///< after the epoch; steps are then this rank's test images
-
-  /// Of all steps to come, evaluations apart; NaN before the first step.
-  double seconds_left() const {
-    return seconds / double(step) * double((epochs + 1 - epoch) * steps - step);
-  }
+  double left = NAN;         ///< seconds of the whole run; NaN: not known
 };
 
 /// Where a run stands, as rank 0 writes it while it trains: all that `rueda watch`
@@ -42,8 +38,11 @@ struct RunStatus {
   std::size_t world_size = 1, global_batch = 1;
   double started_at = 0;
   double written_at = 0;
-  double last_step_at = 0;  ///< 0: there was none yet
-  std::string waits_for;    ///< what rank 0 is doing in the all-reduce; empty: nothing
+  double last_step_at = 0;   ///< or the last batch of an evaluation; 0: there was none yet
+  double usual_step = NAN;   ///< seconds
+  double evaluated = NAN;    ///< test images of rank 0, in the evaluation that runs; NaN: none does
+  double to_evaluate = NAN;  ///< of so many
+  std::string waits_for;     ///< what rank 0 is doing in the all-reduce; empty: nothing
   Progress at;
   double val_accuracy = NAN;  ///< of the last evaluation
   // Mean over the steps of about the last second, and over ranks.

@@ -164,11 +164,20 @@ struct AuditRecord {
   std::vector<std::string> findings;  ///< a sentence each
 };
 
+/// A step that took much longer than others.
+struct StepGap {
+  double seconds = 0;
+  std::size_t epoch = 0, step = 0;  ///< from 1
+  std::optional<std::size_t> rank;  ///< that the others waited for; none: of no rank in particular
+  std::size_t phase = 0;            ///< of that rank; without one the all-reduce
+  double usual = 0;                 ///< seconds of a step
+};
+
 /// The record of a run: the contents of run.json. What training did belongs to
 /// the whole run, that is to this process and to earlier ones up to the
 /// checkpoint that each was resumed from: epochs, resumptions, checkpoints,
 /// audit, seconds. What a process is belongs to this one alone: command line,
-/// versions, ranks, start-up, profile, trace, samples.
+/// versions, ranks, start-up, profile, trace, samples, gap.
 struct RunRecord {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
@@ -200,6 +209,7 @@ struct RunRecord {
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
   std::vector<CheckpointRecord> checkpoints;
+  std::optional<StepGap> longest_gap;  ///< in the steps of this process
   AuditRecord audit;
   LayerProfile profile;              ///< of this rank, where one is made
   ByRank<TraceSpan> trace;           ///< [rank], where one is kept

@@ -175,6 +175,7 @@ class PhaseTimer {
     const double share = sum > passed ? passed / sum : 1.0;  // clocks differ in their last digits
     for (std::size_t i = 0; i < kPhases; ++i) seconds_[i] += parts[i] * share;
     seconds_[std::size_t(Phase::optimizer)] += passed - sum * share;
+    keep(Phase::optimizer, now - clock_seconds(passed), now - clock_seconds(sum * share));
     keep_parts(parts, share, sum * share, now);
   }
 
@@ -191,19 +192,19 @@ class PhaseTimer {
   const PhaseSeconds& seconds() const noexcept { return seconds_; }
 
  private:
+  static SteadyClock::duration clock_seconds(double seconds) {
+    return std::chrono::duration_cast<SteadyClock::duration>(
+        std::chrono::duration<double>(seconds));
+  }
   void keep(Phase phase, SteadyTime begin, SteadyTime end) {
     if (keeps_ && end > begin) spans_.push_back({phase, begin, end});
   }
   /// They came one after another, in the order of the phases, and the last ended just now.
   void keep_parts(const PhaseSeconds& parts, double share, double sum, SteadyTime end) {
     double before = sum;
-    const auto ago = [end](double seconds) {
-      const std::chrono::duration<double> before_end(seconds);
-      return end - std::chrono::duration_cast<SteadyClock::duration>(before_end);
-    };
     for (std::size_t i = 0; i < kPhases; ++i) {
       const double rest = before - parts[i] * share;
-      keep(static_cast<Phase>(i), ago(before), ago(rest));
+      keep(static_cast<Phase>(i), end - clock_seconds(before), end - clock_seconds(rest));
       before = rest;
     }
   }

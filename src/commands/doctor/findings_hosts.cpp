@@ -139,16 +139,17 @@ Finding disturbed_cores(const Host& host) {
                                       std::max(1, least->cores.threads / 2))};
 }
 
-/// Between ranks that have cores of their own. In shared memory a message takes
-/// two or three times as long as a flag does, over TCP about twenty times.
+/// Between ranks that have cores of their own and get them: else disturbed_cores says why. In
+/// shared memory a message takes two or three times as long as a flag does, over TCP about twenty
+/// times.
 Finding slow_messages(const Host& host) {
   Finding slow;
   for (const RankFacts* rank : host.ranks) {
     const auto is_next = [&](auto* other) { return other->rank == (rank->rank + 1) % rank->size; };
     const LinkFacts &link = rank->host_link, &best = rank->host_memory;
     if (std::ranges::none_of(host.ranks, is_next)) continue;
-    if (rank->cores.share < 1 - 1e-9 || !(link.latency_us > 8 * best.latency_us) ||
-        2 * link.gb_per_second > best.gb_per_second)
+    if (rank->cores.share < 1 - 1e-9 || is_disturbed(rank->cores.got) ||
+        !(link.latency_us > 8 * best.latency_us) || 2 * link.gb_per_second > best.gb_per_second)
       return {};
     const auto& [set, unset] = settings_like(kMessageSettings, rank->launch);
     slow = {.what = fmt::format("messages between ranks on {} take {:.3g} us and reach {:.3g} "

@@ -182,6 +182,11 @@ TEST_CASE("messages inside a host are judged by what its memory allows", "[docto
         each(slow, [](RankFacts& r) { r.host_memory = {}; }),
         each(slow, [](RankFacts& r) { r.rank = 2 * r.local_rank + r.rank / 2; })})
     CHECK(all_findings(fine).empty());
+  // Busy cores make messages slow: that alone is said.
+  check(each(slow, [](RankFacts& r) { r.cores.got = 0.84; }), kRemark, "got 84 % of the time",
+        "--exclusive");
+  check(each(slow, [](RankFacts& r) { r.cores.got = 0.86; }), kRemark, "shared memory",
+        "unset OMPI_MCA_btl");
 }
 
 TEST_CASE("findings on GPUs that are missing", "[doctor]") {

@@ -299,6 +299,14 @@ TEST_CASE("result table: advice follows from waiting, transfer and adding apart"
   check(result_table(run), shared, {"is waiting"});
   make(0.03, 0.018);  // 53 % waiting
   check(result_table(run), {"is waiting for rank 2"}, shared);
+  // Other buckets are worth a word from 2 % of a step on.
+  run.auto_all_reduce.clear();
+  run.overlaps = true;
+  make(0, 0.0018);  // 1.8 %
+  check(result_table(run), {}, {"advice"});
+  make(0, 0.0025);  // 2.4 %
+  check(result_table(run), {"is exposed: --bucket-mb auto"});
+  run.overlaps = false;
   // Late in turn: no rank is longer than the others over all steps.
   make(0.06, 0.003);
   for (EpochRecord& epoch : run.epochs)

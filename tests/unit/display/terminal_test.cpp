@@ -132,7 +132,7 @@ TEST_CASE("terminal: --progress words", "[terminal]") {
   }
 }
 
-const Progress kTwelveOfTwenty{2, 12, 1536, 1.2345, 1.89, 3, 20};
+const Progress kTwelveOfTwenty{2, 12, 1536, 1.2345, 1.89, 3, 20, "", false, 2};
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// What a terminal shows on one line after `written`.
@@ -163,9 +163,11 @@ TEST_CASE("progress: the line, from its begin to its end", "[progress]") {
   CHECK(progress_text({1, 0, 0, 0, 0, 3, 20}, 60) ==
         "Epoch 1/3 [>                          ]  0/20 - loss: 0.0000");
   CHECK(progress_text({1, 20, 100, kNan, 4, 3, 20}, 120) ==
-        "Epoch 1/3 [==============================] 20/20 - 25.0 images/s - 0:00 left");
-  CHECK_THAT(progress_text({1, 1, 64, 1, 1, 1, 66}, 99), Catch::EndsWith(" 1:05 left"));
-  CHECK_THAT(progress_text({1, 1, 64, 1, 3661, 1, 2}, 99), Catch::EndsWith(" 1:01:01 left"));
+        "Epoch 1/3 [==============================] 20/20 - 25.0 images/s");  // unknown
+  CHECK_THAT(progress_text({1, 1, 64, 1, 1, 1, 66, "", false, 65}, 99),
+             Catch::EndsWith(" 1:05 left"));
+  CHECK_THAT(progress_text({1, 1, 64, 1, 3661, 1, 2, "", false, 3661}, 99),
+             Catch::EndsWith(" 1:01:01 left"));
 }
 
 TEST_CASE("progress: never wider than asked, and never less than it could say", "[progress]") {
@@ -212,7 +214,7 @@ TEST_CASE("progress: no byte outside bar mode", "[progress]") {
 }
 
 TEST_CASE("progress: an evaluation shows how far it is", "[progress]") {
-  CHECK(progress_text({2, 250, 0, kNan, 2, 3, 1000, "", true}, 60) ==
+  CHECK(progress_text({2, 250, 0, kNan, 2, 3, 1000, "", true, 6}, 60) ==
         "Epoch 2/3 [===>           ] evaluating  250/1000 - 0:06 left");
 }
 
@@ -257,6 +259,35 @@ TEST_CASE("status: 1,024 ranks fit one screen", "[status]") {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
   }
+}
+
+TEST_CASE("status: a run that evaluates says so", "[status]") {
+  RunStatus s = status_of(2, 2);
+  s.at = {.epoch = 3, .step = 20, .seconds = 2, .epochs = 3, .steps = 20, .left = 90};
+  s.usual_step = 0.1;
+  s.evaluated = 250;
+  s.to_evaluate = 1000;
+  const std::string text = status_text(s, 0, false);
+  CHECK_THAT(text, Catch::Contains("evaluating  250/1000") && Catch::Contains("running since") &&
+                       Catch::Contains("1:30 left in all"));
+  CHECK(text.find("no step") == std::string::npos);
+  s.written_at = s.last_step_at + 30;
+  CHECK_THAT(status_text(s, 0, false), Catch::Contains("no batch of the evaluation since"));
+}
+
+TEST_CASE("status: a gap is said as soon as five usual steps could have come", "[status]") {
+  RunStatus s = status_of(2, 2);
+  const auto after = [&s](double usual, double seconds) {
+    s.usual_step = usual;
+    s.last_step_at = s.written_at - seconds;
+    return status_text(s, 0, false).find("no step since") != std::string::npos;
+  };
+  CHECK_FALSE(after(0.25, 2.9));  // what lies between two epochs
+  CHECK(after(0.25, 3.1));
+  CHECK_FALSE(after(20, 99));
+  CHECK(after(20, 101));
+  CHECK_FALSE(after(kNan, 9));  // no usual step yet
+  CHECK(after(kNan, 11));
 }
 
 TEST_CASE("status: since when nothing came", "[status]") {

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/record/aggregation.hpp"
+#include "rueda/record/run_pace.hpp"
 #include "rueda/record/run_status.hpp"
 #include "tests/support/sample_run.hpp"
 
@@ -293,11 +294,77 @@ TEST_CASE("a run's rate is images of an epoch over its time", "[statistics]") {
   CHECK(steady_state(run).images_per_second == Approx(148));
 }
 
-TEST_CASE("time left counts the steps of this epoch that are left, and those to come", "[status]") {
-  Progress at{.epoch = 2, .step = 10, .seconds = 5, .epochs = 3, .steps = 40};
-  CHECK(at.seconds_left() == Approx(0.5 * (30 + 40)));
-  at.epoch = 3;
-  CHECK(at.seconds_left() == Approx(0.5 * 30));
-  at.step = 40;
-  CHECK(at.seconds_left() == 0);
+namespace {
+
+/// Steps of three ranks that take so many seconds in backward.
+std::vector<RankTimes> three_ranks(float seconds) {
+  std::vector<RankTimes> ranks(3);
+  for (RankTimes& rank : ranks) rank.phases[std::size_t(Phase::backward)] = seconds;
+  return ranks;
+}
+
+/// After ten steps of 0.5 s in an epoch of 40.
+RunPace steady_pace(std::size_t eval_every = 0) {
+  RunPace pace({.epochs = 5, .steps = 40, .eval_every = eval_every});
+  for (std::size_t step = 1; step <= 10; ++step) pace.add(1, step, three_ranks(0.5F));
+  return pace;
+}
+
+}  // namespace
+
+TEST_CASE("time left is that of the whole run, and a long step does not move it", "[status]") {
+  CHECK(std::isnan(RunPace({.epochs = 5, .steps = 40}).left_after(1, 0)));
+  RunPace pace = steady_pace(2);  // after epochs 2, 4 and 5
+  CHECK(pace.left_after(4, 10) == Approx(0.5 * (30 + 40)));
+  pace.add(1, 11, three_ranks(8));
+  CHECK(pace.left_after(4, 10) == Approx(0.5 * (30 + 40)));
+  pace.add_evaluation(7);
+  CHECK(pace.left_after(1, 10) == Approx(0.5 * (30 + 160) + 3 * 7));
+  CHECK(pace.left_after(3, 0) == Approx(0.5 * 120 + 2 * 7));
+  CHECK(pace.left_after(5, 0) == Approx(0.5 * 40 + 7));
+  CHECK(pace.left_after(5, 40) == Approx(7));
+  CHECK(pace.left_in_evaluation(4, 50, 200, 2) == Approx(6 + 0.5 * 40 + 7));
+  CHECK(pace.left_in_evaluation(5, 50, 200, 2) == Approx(6));
+}
+
+TEST_CASE("a gap is longer than five usual steps and than a second", "[status]") {
+  CHECK(gap_limit(0.5) == Approx(2.5));
+  CHECK(gap_limit(0.01) == 1);
+  CHECK(gap_limit(20) == 100);
+  RunPace pace = steady_pace();
+  pace.add(1, 11, three_ranks(2.4F));
+  CHECK_FALSE(pace.longest_gap());
+  pace.add(1, 12, three_ranks(2.6F));
+  REQUIRE(pace.take_gap());
+  CHECK_FALSE(pace.take_gap());  // once
+  pace.add(1, 13, three_ranks(2.55F));
+  CHECK(pace.longest_gap()->step == 12);
+  RunPace first({.epochs = 5, .steps = 40});
+  first.add(1, 1, three_ranks(60));  // nothing is usual yet
+  CHECK_FALSE(first.longest_gap());
+}
+
+TEST_CASE("a gap names the rank that kept the others waiting, if one did", "[status]") {
+  std::vector<RankInfo> infos(3);
+  infos[1].host = "b";
+  std::vector<RankTimes> ranks = three_ranks(0.5F);
+  SECTION("a rank") {
+    RunPace pace = steady_pace();
+    for (RankTimes& rank : ranks) rank.phases[std::size_t(Phase::all_reduce)] = 8;
+    ranks[1].phases[std::size_t(Phase::all_reduce)] = 0;
+    ranks[1].phases[std::size_t(Phase::forward)] = 8;
+    pace.add(2, 33, ranks);
+    REQUIRE(pace.longest_gap());
+    CHECK(gap_text(*pace.longest_gap(), infos) ==
+          "step 33 of epoch 2 took 8.5 s, 17 times the usual 0.5 s: rank 1 on b, in forward");
+  }
+  SECTION("none") {
+    RunPace pace = steady_pace();
+    for (RankTimes& rank : ranks) rank.phases[std::size_t(Phase::all_reduce)] = 8;
+    pace.add(2, 33, ranks);
+    REQUIRE(pace.longest_gap());
+    CHECK_FALSE(pace.longest_gap()->rank);
+    CHECK_THAT(gap_text(*pace.longest_gap(), infos),
+               Catch::EndsWith("in the all-reduce, of no rank in particular"));
+  }
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,32 @@ std::vector<std::vector<StepRecord>> steps_of(std::size_t ranks, std::size_t cou
   std::vector<StepRecord> steps(count);
   for (StepRecord& step : steps) step.step = first++;
   return {ranks, steps};
+}
+
+TEST_CASE("the spans of a step add up to its times, on a device that works on its own, too",
+          "[trace]") {
+  PhaseTimer timer;
+  timer.keep_spans(true);
+  timer.begin();
+  timer.enter(Phase::forward);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  PhaseSeconds parts{};
+  parts[std::size_t(Phase::forward)] = 0.002;
+  parts[std::size_t(Phase::backward)] = 0.003;
+  timer.divide(parts);  // the rest was the update of the step before
+  timer.enter(Phase::all_reduce);
+  timer.enter(Phase::optimizer);
+  timer.end();
+  CHECK(timer.seconds()[std::size_t(Phase::optimizer)] > 0.014);
+  PhaseSeconds of_spans{};
+  SteadyTime last{};
+  for (const PhaseSpan& span : timer.take_spans()) {
+    of_spans[std::size_t(span.phase)] += seconds_between(span.begin, span.end);
+    CHECK(seconds_between(last, span.begin) > -1e-6);  // one after another
+    last = span.end;
+  }
+  for (std::size_t p = 0; p < kPhases; ++p)
+    CHECK(of_spans[p] == Approx(timer.seconds()[p]).margin(1e-6));
 }
 
 TEST_CASE("trace: phases, buckets and ring steps of a step; long names are cut", "[trace]") {

@@ -1,0 +1,87 @@
+#include "rueda/record/run_pace.hpp"
+
+#include <fmt/format.h>
+
+#include "rueda/record/statistics.hpp"
+
+namespace rueda {
+namespace {
+
+/// A rank is the cause of a gap that has at least so much of it outside the all-reduce.
+constexpr double kOwnPart = 0.5;
+
+/// Where the slot of a rank was longest in comparison with the others, the all-reduce apart.
+std::size_t longest_phase(std::span<const RankTimes> ranks, std::size_t slot) {
+  std::size_t longest = 0;
+  double most = -INFINITY;
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    if (p == std::size_t(Phase::all_reduce)) continue;
+    std::vector<double> seconds;
+    for (const RankTimes& rank : ranks) seconds.push_back(double(rank.phases[p]));
+    const double others = ranks.size() > 1 ? median_of_others(seconds, slot) : 0;
+    if (seconds[slot] - others <= most) continue;
+    most = seconds[slot] - others;
+    longest = p;
+  }
+  return longest;
+}
+
+/// Rank and phase of a step that took `excess` seconds more than usual.
+void find_cause(StepGap& gap, std::span<const RankTimes> ranks, std::size_t stride, double excess) {
+  const auto latest = std::ranges::max_element(ranks, {}, &RankTimes::useful);
+  const auto slot = std::size_t(latest - ranks.begin());
+  std::vector<double> useful;
+  for (const RankTimes& rank : ranks) useful.push_back(rank.useful());
+  const double others = ranks.size() > 1 ? median_of_others(useful, slot) : gap.usual;
+  gap.phase = std::size_t(Phase::all_reduce);
+  if (useful[slot] - others < kOwnPart * excess) return;
+  gap.rank = slot * stride;
+  gap.phase = longest_phase(ranks, slot);
+}
+
+}  // namespace
+
+void RunPace::add(std::size_t epoch, std::size_t step, std::span<const RankTimes> ranks) {
+  if (ranks.empty()) return;
+  const double seconds = std::ranges::max(ranks, {}, &RankTimes::step).step();
+  const double usual = usual_step();
+  if (seconds > gap_limit(usual) && (!gap_ || seconds > gap_->seconds)) {
+    gap_ = StepGap{.seconds = seconds, .epoch = epoch, .step = step, .rank = {}, .usual = usual};
+    find_cause(*gap_, ranks, stride_, seconds - usual);
+    is_new_ = true;
+  }
+  if (last_.size() < kKept) last_.resize(last_.size() + 1);
+  last_[next_] = seconds;
+  next_ = (next_ + 1) % kKept;
+}
+
+double RunPace::usual_step() const { return last_.size() < kLeast ? NAN : median_of(last_); }
+
+/// As Evaluator::due has them.
+std::size_t RunPace::evaluations_from(std::size_t epoch) const {
+  if (length_.eval_every == 0 || epoch > length_.epochs) return 0;
+  const auto regular = length_.epochs / length_.eval_every - (epoch - 1) / length_.eval_every;
+  return regular + (length_.epochs % length_.eval_every == 0 ? 0 : 1);
+}
+
+double RunPace::left_after(std::size_t epoch, std::size_t step) const {
+  const double steps = double((length_.epochs + 1 - epoch) * length_.steps) - double(step);
+  return usual_step() * steps + evaluation_ * double(evaluations_from(epoch));
+}
+
+double RunPace::left_in_evaluation(std::size_t epoch, double done, double of,
+                                   double seconds) const {
+  const double rest = done > 0 ? seconds / done * (of - done) : evaluation_;
+  if (epoch >= length_.epochs) return rest;
+  return rest + left_after(epoch + 1, 0);
+}
+
+std::string gap_text(const StepGap& gap, const std::vector<RankInfo>& ranks) {
+  const std::string cause = gap.rank ? fmt::format("rank {} on {}, in {}", *gap.rank,
+                                                   ranks.at(*gap.rank).host, kPhaseNames[gap.phase])
+                                     : "in the all-reduce, of no rank in particular";
+  return fmt::format("step {} of epoch {} took {:.3g} s, {:.0f} times the usual {:.3g} s: {}",
+                     gap.step, gap.epoch, gap.seconds, gap.seconds / gap.usual, gap.usual, cause);
+}
+
+}  // namespace rueda
