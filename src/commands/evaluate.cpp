@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -126,6 +127,22 @@ class Evaluation {
       config_.batch_per_rank = even_split(m.global_batch, m.world * m.micro_batches, 0).size();
   }
 
+  /// A run that goes on may have removed the checkpoint that was found: then its latest one counts.
+  HostWeights read_weights() {
+    constexpr int kTries = 10;
+    for (int left = kTries;; --left) {
+      try {
+        return load_weights(*graph_, weights_);
+      } catch (const InputError&) {
+        std::error_code none;
+        if (left == 0 || config_.resume.empty() || std::filesystem::exists(weights_, none)) throw;
+        weights_ = latest_checkpoint(config_).checkpoint + "/weights.safetensors";
+        log(LogLevel::info,
+            "the run goes on and has removed that checkpoint: weights of " + weights_);
+      }
+    }
+  }
+
   /// Rank 0's weights go to the other ranks.
   void open_replica() {
     const BackendOptions options{.choice = config_.backend,
@@ -143,7 +160,7 @@ class Evaluation {
                                         std::size_t(world_.rank()), config_.batch_per_rank);
       replica_ = std::make_unique<Replica>(*graph_, *backend_, std::vector<std::size_t>(),
                                            plan.batch_sizes());
-      if (world_.rank() == 0) upload_weights(*replica_, load_weights(*graph_, weights_));
+      if (world_.rank() == 0) upload_weights(*replica_, read_weights());
     });
     broadcast_replica(world_, *replica_);
   }

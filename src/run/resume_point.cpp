@@ -30,6 +30,9 @@ std::string place_text(const Manifest& m) {
                      m.steps_per_epoch);
 }
 
+/// As often a run that goes on may remove the checkpoint that is being read.
+constexpr int kTries = 10;
+
 /// The first that is whole; what is wrong with those before it becomes remarks.
 ResumePoint latest_whole(const std::vector<fs::path>& candidates) {
   ResumePoint point;
@@ -207,12 +210,29 @@ std::vector<fs::path> resume_candidates(const TrainConfig& config) {
                    kCheckpointsName + "/, one of these, or " + file);
 }
 
+ResumePoint latest_checkpoint(const TrainConfig& config) {
+  for (int left = kTries;; --left) {
+    const auto candidates = resume_candidates(config);
+    if (candidates.empty()) return {};
+    const auto is_gone = [](const fs::path& checkpoint) {
+      std::error_code none;
+      return !fs::exists(checkpoint, none);
+    };
+    try {
+      ResumePoint point = latest_whole(candidates);
+      if (point.checkpoint == candidates.front() || left == 0) return point;
+      if (std::ranges::none_of(candidates, is_gone)) return point;
+    } catch (const InputError&) {
+      if (left == 0 || std::ranges::none_of(candidates, is_gone)) throw;
+    }
+  }
+}
+
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config) {
   if (config.resume.empty()) return std::nullopt;
   const std::string text = text_of_rank_0(world, [&]() -> std::string {
-    const auto candidates = resume_candidates(config);
-    if (candidates.empty()) return "";
-    ResumePoint point = latest_whole(candidates);
+    ResumePoint point = latest_checkpoint(config);
+    if (point.checkpoint.empty()) return "";
     point.remarks.insert(point.remarks.begin(),
                          (config.given.contains("init-weights") ? "weights of " : "resumes from ") +
                              point.checkpoint + ", " + place_text(point.manifest));

@@ -29,6 +29,11 @@ std::string resume_words(const TrainConfig& config);
 /// it is `auto`.
 std::vector<fs::path> resume_candidates(const TrainConfig& config);
 
+/// The latest undamaged one of them, with remarks on those that were passed over;
+/// an empty one where `auto` finds none. Looks again where a run that goes on
+/// removes checkpoints meanwhile. Throws InputError where all are damaged.
+ResumePoint latest_checkpoint(const TrainConfig& config);
+
 /// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
 /// --resume, and with `auto` where there is none. Throws InputError, the same on every rank, where
 /// all are damaged.

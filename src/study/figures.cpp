@@ -73,9 +73,17 @@ void add_factors(PointFigures& figures, const Point& base) {
   }
 }
 
-/// Of the last steady epoch.
+/// Of the last steady epoch. A rank that has more images takes longer and is not
+/// slow for that: its time counts as if it had those of a mean rank.
 StragglerFigures stragglers(const RunResult& run) {
-  const auto medians = values_of(steady_epochs(run).back().ranks, &Spread::median);
+  auto medians = values_of(steady_epochs(run).back().ranks, &Spread::median);
+  const auto& images = run.rank_batches;
+  if (images.size() == medians.size()) {
+    const auto all = std::accumulate(images.begin(), images.end(), std::size_t{0});
+    const double mean = double(all) / double(images.size());
+    for (std::size_t rank = 0; rank < medians.size(); ++rank)
+      if (images[rank] > 0) medians[rank] *= mean / double(images[rank]);
+  }
   StragglerFigures figures;
   figures.compute = spread_of(medians);
   figures.slowest = std::size_t(std::ranges::find(medians, figures.compute.max) - medians.begin());

@@ -15,6 +15,16 @@
 
 namespace rueda {
 
+/// What audit number `audit` is about: rank r computes micro-batch `micro_batch`
+/// of rank r + `distance`, modulo `world`.
+struct AuditTurn {
+  std::size_t distance = 0, micro_batch = 0;
+};
+constexpr AuditTurn audit_turn(std::size_t audit, std::size_t world, std::size_t micro_batches) {
+  const std::size_t others = std::max<std::size_t>(world - 1, 1);
+  return {1 + audit % others, audit / others % micro_batches};
+}
+
 /// Looks for wrong arithmetic. In every N-th step each rank also computes one
 /// micro-batch of another rank, and the hashes of both gradients are compared:
 /// arithmetic is deterministic, so they are equal or one of them is wrong.
@@ -46,17 +56,15 @@ class Audit {
   /// Computes the other rank's micro-batch; `step` from 0, within `epoch`. No
   /// gradients may be on their way: the arena is used.
   void begin(std::size_t global_step, std::size_t epoch, std::size_t step, float scale) {
-    const std::size_t number = global_step / parts_.config.audit_every;
-    const std::size_t others = std::max<std::size_t>(parts_.plan.world - 1, 1);
-    distance_ = 1 + number % others;
-    micro_batch_ = number / others % parts_.plan.micro_batches;
+    turn_ = audit_turn(global_step / parts_.config.audit_every, parts_.plan.world,
+                       parts_.plan.micro_batches);
     at_ = {epoch, step};
     under_way_ = true;
     scale_ = scale;
-    theirs_ = compute((parts_.rank() + distance_) % parts_.plan.world);
+    theirs_ = compute((parts_.rank() + turn_.distance) % parts_.plan.world);
   }
   /// The one of each rank that this step's audit is about; the first where there is none.
-  std::size_t micro_batch() const { return micro_batch_; }
+  std::size_t micro_batch() const { return turn_.micro_batch; }
   /// The own one of that number was computed and still is in the arena.
   void computed() {
     if (under_way_) own_ = hashes();
@@ -103,7 +111,7 @@ class Audit {
   using Hashes = std::vector<std::uint64_t>;
 
   std::size_t auditor(std::size_t owner) const {
-    return (owner + parts_.plan.world - distance_ % parts_.plan.world) % parts_.plan.world;
+    return (owner + parts_.plan.world - turn_.distance % parts_.plan.world) % parts_.plan.world;
   }
 
   /// One for each parameter, and one for the batch statistics.
@@ -119,7 +127,7 @@ class Audit {
   }
 
   Hashes compute(std::size_t owner) {
-    input_.load({at_.epoch, at_.step, parts_.plan.virtual_rank(owner, micro_batch_)}, timer_);
+    input_.load({at_.epoch, at_.step, parts_.plan.virtual_rank(owner, turn_.micro_batch)}, timer_);
     timer_.enter(Phase::other);
     parts_.replica.compute(scale_);
     return hashes();
@@ -166,7 +174,7 @@ class Audit {
   PhaseTimer& timer_;
   RunRecord& run_;
   bool under_way_ = false;
-  std::size_t distance_ = 0, micro_batch_ = 0;
+  AuditTurn turn_;
   MicroBatch at_;
   float scale_ = 1;
   Hashes own_, theirs_;

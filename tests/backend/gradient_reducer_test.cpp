@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -27,6 +28,7 @@ class Doubler final : public AllReduce {
   }
   Event sum(std::span<float> slice, Event) override {
     ++calls;
+    if (calls == 1 && hold_first) hold_first();
     threads.push_back(std::this_thread::get_id());
     lengths.push_back(slice.size());
     if (fails_at == lengths.size()) throw RunError("the peer is gone");
@@ -38,7 +40,8 @@ class Doubler final : public AllReduce {
   std::vector<std::thread::id> threads;
   std::vector<std::size_t> lengths;
   std::size_t fails_at = 0;
-  std::size_t exact = 0;      ///< floats of the last exact sum
+  std::size_t exact = 0;  ///< floats of the last exact sum
+  std::function<void()> hold_first = {};
   std::atomic<int> calls{0};  ///< for other threads
 
  private:
@@ -148,6 +151,27 @@ TEST_CASE("gradient reducer: buckets are recorded in order, ready before they be
       if (i > 0) CHECK(records[i].begin >= records[i - 1].end);
     }
     CHECK(reducer->take_records().empty());
+  }
+}
+
+TEST_CASE("gradient reducer: a bucket is ready when its gradients are, not when its turn comes",
+          "[backend][reducer]") {
+  ReducerBench bench;
+  std::promise<void> gate;
+  bench.doubler.hold_first = [&] { gate.get_future().wait(); };
+  const auto reducer = bench.reducer(true);
+  reducer->begin(1, false);  // all buckets are complete at once
+  bench.bench.load({0, 1, 2, 3});
+  bench.bench.replica().compute(0.25F);
+  reducer->complete();
+  gate.set_value();
+  for (std::size_t i = 0; i < reducer->buckets(); ++i) reducer->wait(i);
+  reducer->end();
+  const auto records = reducer->take_records();
+  REQUIRE(records.size() > 1);
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    CHECK(records[i].ready == records[0].ready);
+    CHECK(records[i].begin > records[i].ready);
   }
 }
 

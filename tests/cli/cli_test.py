@@ -47,7 +47,7 @@ class Usage(ProgramCase):
             given = {name: value for name, value in zip(names, values) if value is not None}
             done = subprocess.run(
                 ["sh", "-c", 'taskset -c "$1" "$2" --version; exit $?', "sh", str(core), self.program.binary],
-                env={**environment(), "OMPI_COMMAND": "rueda", **given}, capture_output=True, text=True, check=False,
+                env=environment({"OMPI_COMMAND": "rueda", **given}), capture_output=True, text=True, check=False,
             )  # fmt: skip
             self.assertEqual((done.returncode, done.stderr), (0, ""), values)
 

@@ -28,10 +28,18 @@ OUTPUTS = {
                                "--predictions"],
     "doctor --json": ["doctor", "--json"],
     "bench all-reduce --json": ["bench", "all-reduce", "--sizes", "64", "--seconds", "0.05", "--json"],
+    "bench layers --json": ["bench", "layers", "--image-size", "8", "--batch-per-rank", "1", "--repetitions", "1",
+                            "--threads", "1", "--json"],
     "predict --json": ["predict", "first", "second", "--json"],
     "predict --extra-p": ["predict", "first", "second", "--extra-p"],
     "watch --json": ["watch", "first", "--once", "--json"],
 }  # fmt: skip
+
+
+# Folders and pictures, which the program does not write by itself: Logs below, report_test.py, plots_test.py.
+OTHERS = {"train --log-dir", "predict --out", "report --out", "evaluate --plot", "bench all-reduce --plot"}
+COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench all-reduce", "bench explain", "bench layers",
+            "predict", "report", "watch")  # fmt: skip
 
 
 def devices_can_be_made(folder):
@@ -72,6 +80,15 @@ class Outputs(ProgramCase):
         for option, words in OUTPUTS.items():
             with self.subTest(option=option):
                 run(option, words)
+
+    def test_no_option_that_names_an_output_is_left_out(self):
+        found = set()
+        for command in COMMANDS:
+            words = (*command.split(), "--help-all" if command == "train" else "--help")
+            text = self.completed(self.program.run(*words, COLUMNS="10000")).out
+            rows = re.findall(r"(?m)^  (--[a-z-]+) (?:FILE|DIR)\S*\s+(.*)", text)
+            found |= {f"{command} {option}" for option, about in rows if re.match(r"(?i)(also )?(writes|draws)\b", about)}
+        self.assertEqual(found, OTHERS | set(OUTPUTS))
 
     def test_a_regular_file_is_replaced(self):
         def replaced(option, words):

@@ -175,7 +175,8 @@ class OverlapTest(ProgramCase):
             phases = self.spans_of(trace, rank, 4, "training")
             names = [event["name"] for event in phases]
             self.assertLess(names.index("forward"), names.index("backward"))
-            self.assertLess(names.index("backward"), names.index("optimizer"))
+            # Before forward a device may still be at the update of the step before.
+            self.assertGreater(names[::-1].index("backward"), names[::-1].index("optimizer"))
             for before, after in zip(phases, phases[1:]):
                 self.assertLess(before["ts"] + before["dur"], after["ts"] + 1)  # microseconds
             acts = self.spans_of(trace, rank, 4, "all-reduce")

@@ -73,7 +73,7 @@ class Result:
 
 
 def environment(changes):
-    """This environment without what a launcher around the test has set."""
+    """This environment without what a launcher around the test has set, and with these changes; None: unset."""
     launcher = re.compile(r"^(OMPI_COMM_|OMPI_UNIVERSE_|PMIX_|PMI_|SLURM_|TORCHELASTIC_|HOROVOD_|RANK$|WORLD_SIZE$)")
     env = {name: value for name, value in os.environ.items() if not launcher.match(name)}
     if os.geteuid() == 0:
@@ -82,7 +82,7 @@ def environment(changes):
     env["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # Open MPI 5
     env["RUEDA_POWERCAP"] = "none"  # what the machine counts is not a test's
     env.update(changes)
-    return env
+    return {name: value for name, value in env.items() if value is not None}
 
 
 class Program:

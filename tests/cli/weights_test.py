@@ -9,6 +9,7 @@ import json
 import math
 import shutil
 import struct
+import threading
 
 from rueda_runs import ProgramCase, main
 
@@ -216,6 +217,33 @@ class EvaluateTest(ProgramCase):
             files.add(self.path("p.csv").read_bytes())
         self.assertEqual(len(files), 1)
         self.check_predictions(record)
+
+    def test_a_checkpoint_that_the_run_removes_gives_way_to_the_next(self):
+        shutil.copytree(self.path("run"), self.path("live"))
+        place = self.path("live/checkpoints")
+        ended = threading.Event()
+
+        def go_on():
+            """As a run that keeps one checkpoint and writes others: whole ones take names by renaming."""
+            step, last = 0, max(place.iterdir())
+            for other in sorted(place.iterdir())[:-1]:
+                shutil.rmtree(other)
+            while not ended.wait(0.1):
+                step += 1
+                shutil.copytree(last, self.path("next"))
+                last = self.path("next").rename(place / f"epoch-0002-step-{step:05d}")
+                for other in place.iterdir():
+                    if other != last:
+                        shutil.rmtree(other)
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            for _ in range(5):
+                self.completed(self.evaluate(1, "live", "--data", "data"))
+        finally:
+            ended.set()
+            thread.join()
 
     def test_a_prefix_of_all_names_is_left_out_and_told(self):
         header, data = read_header(self.path("w.safetensors"))

@@ -319,6 +319,19 @@ TEST_CASE("every table of a timed run says that nothing was computed", "[study]"
   CHECK(lacking() == std::vector<std::string>{});
 }
 
+TEST_CASE("a rank with more images is no straggler for that", "[study]") {
+  RunResult run = made_run({.ranks = 2});
+  const std::vector<double> twice = {0.6}, once = {0.36};
+  run.epochs.back().ranks = {spread_of(twice), spread_of(once)};
+  const auto found = [&] { return Evaluated({observe(run)}).figures[0].points[0].stragglers; };
+  run.rank_batches = {2, 1};
+  CHECK(found().slowest == 1);  // 0.3 s an image and 0.36
+  CHECK(found().compute.max == Approx(1.5 * 0.36));
+  run.rank_batches = {2, 2};
+  CHECK(found().slowest == 0);
+  CHECK(found().compute.max == 0.6);
+}
+
 TEST_CASE("stragglers are judged by the median of their steps", "[study]") {
   RunResult run = made_run({.ranks = 2});
   const std::vector<double> even = {0.3, 0.3, 0.3}, once = {0.2, 0.2, 0.9};

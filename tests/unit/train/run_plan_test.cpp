@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -12,6 +14,7 @@
 #include "rueda/optim/schedule.hpp"
 #include "rueda/train/config.hpp"
 #include "tests/support/common.hpp"
+#include "train/audit.hpp"
 
 namespace rueda {
 namespace {
@@ -23,6 +26,23 @@ TrainConfig config_with(std::size_t batch_per_rank, std::size_t accumulate) {
   config.batch_per_rank = batch_per_rank;
   config.accumulate = accumulate;
   return config;
+}
+
+TEST_CASE("every rank audits every micro-batch of every other rank, one after another", "[audit]") {
+  for (std::size_t world = 1; world <= 8; ++world) {
+    for (std::size_t micro_batches = 1; micro_batches <= 3; ++micro_batches) {
+      CAPTURE(world, micro_batches);
+      const std::size_t all = std::max<std::size_t>(world - 1, 1) * micro_batches;
+      std::set<std::pair<std::size_t, std::size_t>> seen;  // owner, micro-batch
+      for (std::size_t audit = 5; audit < 5 + all; ++audit) {
+        const AuditTurn turn = audit_turn(audit, world, micro_batches);
+        seen.insert({turn.distance % world, turn.micro_batch});  // of rank 0
+      }
+      CHECK(seen.size() == all);
+      CHECK(std::ranges::count(seen, 0U, [](auto& one) { return one.first; }) ==
+            std::ptrdiff_t(world == 1 ? all : 0));  // its own only where it is alone
+    }
+  }
 }
 
 TEST_CASE("options that have no effect beside the others are named", "[config]") {
