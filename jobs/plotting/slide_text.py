@@ -9,7 +9,7 @@ from .chart import new_figure
 from .style import QUIET, plain
 
 SIZE = (13.333, 7.5)  # of a page in inches
-_FONTS = (14, 12, 11, 10, 9)  # of tables
+_FONTS = (14, 12, 11, 10, 9, 8)  # of tables
 _LEAST_WITH_RANGES = 11  # below this size a table does without them
 _LONG, _HEADING = 18, 13  # letters of a line of a text in a cell, and of a heading
 _MOST_COLUMNS = 6  # of numbers, where it has to do with fewer
@@ -138,11 +138,13 @@ def draw_table(figure, page, box):
         if grid.fits(box):
             break
     end, rows = grid.draw(box)
-    columns = len(page.columns) - len(grid.widths)
-    left_out = [f"{n} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, "column")) if n]
+    shown = {words.replace("\n", " ") for words in grid.cells[0]}
+    left_out = [f"{rows} row{'s' * (rows > 1)}"] if rows else []
+    left_out += [one for one in page.columns if one.strip() and one not in shown]
     if left_out:
-        put(figure, box.left, end, " and ".join(left_out) + ": see report.html", fontsize=10, color=QUIET)
-        end -= 0.035
+        words = wrapped_to("Not shown: " + ", ".join(left_out) + ". All is in report.html.", box.right - box.left, 10)
+        put(figure, box.left, end, words, fontsize=10, color=QUIET)
+        end -= 0.01 + measured(words, 10)[1]
     return end
 
 

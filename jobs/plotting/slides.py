@@ -8,7 +8,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.patches import Rectangle
 
-from .chart import fit, legend_height, new_figure
+from .chart import fit, legend_height, new_figure, share_legend
 from .number_text import cell_text
 from .report import EMPHASIS, tables_of, text, texts_of
 from .slide_text import SIZE, draw_facts, draw_table, put, wrapped_to
@@ -51,12 +51,17 @@ def _cells(box, count):
 def _draw_charts(figure, charts, box):
     """Several ones in smaller letters and with their titles."""
     with rc_context(settings(_LETTERS[len(charts)])):
+        drawn = []
         for chart, cell in zip(charts, _cells(box, len(charts))):
             axes = figure.add_axes((cell.left, cell.bottom, cell.right - cell.left, cell.top - cell.bottom))
             chart.draw(axes)
             if len(charts) > 1:
                 axes.set_title(plain(chart.title.rsplit(": ", 1)[-1]), pad=4)
             _tighten_legend(axes)
+            drawn.append(axes)
+        if len(drawn) > 1:
+            box = share_legend(figure, drawn, box)
+        for axes, cell in zip(drawn, _cells(box, len(charts))):
             fit(axes, cell)
 
 

@@ -36,9 +36,12 @@ std::string unquoted(const std::string& json) {
   return quoted ? json.substr(1, json.size() - 2) : json;
 }
 
+/// Of an option that was not given.
+constexpr const char* kNoValue = "null";
+
 std::string option_of(const RunResult& run, const std::string& name) {
   const auto found = run.options.find(name);
-  return found == run.options.end() ? "null" : unquoted(found->second);
+  return found == run.options.end() ? kNoValue : unquoted(found->second);
 }
 
 /// "Open MPI v4.1.4, package: ..." without what follows the comma, if that tells the values apart.
@@ -56,8 +59,9 @@ void tell_apart(const std::vector<Observation*>& all, const std::string& name,
   for (const Observation* seen : all) values.insert(value_of(*seen->runs.front()));
   if (values.size() < 2) return;
   for (Observation* seen : all) {
-    seen->variant += (seen->variant.empty() ? "" : ", ") + name + " " +
-                     shortened(value_of(*seen->runs.front()), values);
+    const std::string value = value_of(*seen->runs.front());
+    if (value == kNoValue) continue;  // told apart by having none
+    seen->variant += (seen->variant.empty() ? "" : ", ") + name + " " + shortened(value, values);
   }
 }
 

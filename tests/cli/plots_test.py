@@ -96,6 +96,36 @@ class Charts(unittest.TestCase):
         axes = drawn(lines.draw, [made.resnet20(), other], quantity.EPOCH_TIME)
         self.assertIn([[1, 4], [40, 10]], curves(axes))  # ideal
 
+    def test_an_axis_says_that_it_is_logarithmic_and_no_other_does(self):
+        wide = made.series("wide", [made.point(1, 800.0), made.point(4, 2.0)])
+        charts = output.charts_of(made.report([made.resnet20(), wide]))
+        scales = set()
+        for chart in charts:
+            for axes in chart.figure().axes:
+                for scale, label in ((axes.get_xscale(), axes.get_xlabel()), (axes.get_yscale(), axes.get_ylabel())):
+                    self.assertEqual(scale == "log", "(log scale)" in label, (chart.name, label))
+                    scales.add(scale)
+        self.assertEqual(scales, {"log", "linear"})
+
+    def test_a_slide_names_the_columns_that_it_leaves_out(self):
+        for count, left_out in ((6, False), (60, True)):
+            columns = ["Model", *[f"figure {i}" for i in range(count)]]
+            page = slides.Page("a table", [], columns, [["m"] + ["1,234"] * count], [], False)
+            words = " ".join(one.get_text() for one in slides.draw_page(page, "1 / 1", "rueda").texts).replace("\n", " ")
+            self.assertEqual("Not shown: " in words, left_out)
+            for column in columns:
+                self.assertIn(column, words)
+
+    def test_charts_of_a_slide_share_a_legend_and_keep_their_room(self):
+        several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
+        charts = [one for one in output.charts_of(made.report(several)) if one.name in ("weak-epoch-time", "weak-speedup")]
+        self.assertEqual(len(charts), 2)
+        columns = ["P", *[f"figure {i}" for i in range(7)]]
+        figure = slides.draw_page(slides.Page("two", charts, columns, [["1"] * 8], [], False), "1 / 1", "rueda")
+        self.assertEqual((len(figure.legends), [one.get_legend() for one in figure.axes]), (1, [None, None]))
+        for axes in figure.axes:
+            self.assertGreater(axes.get_position().height, 0.1)
+
     def test_phases_are_stacked_in_the_order_of_a_step(self):
         axes = drawn(phases.draw, made.resnet20())
         last = [(round(bar.get_y(), 9), round(bar.get_height(), 9)) for bar in axes.patches[-8:]]
@@ -115,6 +145,7 @@ class Charts(unittest.TestCase):
         part = round(-100 * math.log(0.9), 6)  # of a product of 1
         self.assertEqual(stacks, [(0, 37.5), (37.5, 37.5), (0, part), (0, -part)])
         self.assertEqual([words.get_text() for words in axes.texts], ["0.0", "75.0", "0.0"])
+        self.assertIn("points", axes.get_ylabel())  # a difference of shares
 
     def test_communication_and_bandwidth(self):
         self.assertEqual(heights(drawn(communication.draw, made.resnet20()))[:5], [1.0, 0.5, 0.75, 0.25, 0.75])

@@ -17,7 +17,8 @@ Table cpu_baseline(const Observations& observations) {
     if (o.ranks != 1 || o.processor != Processor::cpu) continue;
     table.add_fields(
         {{"model", "Model", Show::text, o.model},
-         {"source", "Source", Show::text, o.source},
+         // Two processors have rows of their own.
+         {"source", "Source", Show::text, o.source + (o.variant.empty() ? "" : ", " + o.variant)},
          {"batch", "Batch", Show::count, count_cell(o.global_batch)},
          {"first_epoch_s", "First epoch (s)", Show::seconds, o.first_epoch.value},
          {"epoch_s", "Steady epoch (s)", Show::seconds, o.epoch.value},

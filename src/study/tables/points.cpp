@@ -308,6 +308,9 @@ Table overview_table(const StudyFigures& all) {
   for (const SeriesFigures& series : all)
     if (series.series->processor == Processor::timed)
       table.notes.push_back(short_label(*series.series) + ": nothing computed.");
+  bool marked = false;
+  for_points(all, [&](const PointFigures& f) { marked = marked || f.point->oversubscribed; });
+  if (marked) table.notes.emplace_back("*: more threads than cores.");
   return table;
 }
 

@@ -102,6 +102,14 @@ TEST_CASE("a phase grows only by more than repeats differ", "[study]") {
   CHECK_THAT(text(4.0), !Contains("grows most"));
 }
 
+TEST_CASE("the overview says what its mark means where it has one", "[study]") {
+  for (const double threads : {1.0, 2.0}) {
+    const Evaluated all({observe(made_run({.threads = threads, .cores = 1}))});
+    const std::string text = to_markdown(overview_table(all.figures));
+    CHECK((text.find("*: more threads than cores.") != text.npos) == (threads > 1));
+  }
+}
+
 TEST_CASE("a single P has no speedup", "[study]") {
   for (const auto& runs : {runs_of({{2, 6}}), runs_of({{1, 6}, {1, 7}})}) {
     const Evaluated all(observe_all(runs));

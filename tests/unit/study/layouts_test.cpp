@@ -128,6 +128,17 @@ TEST_CASE("the book's tables 10.1 and 10.2", "[layouts]") {
   CHECK_THAT(all_notes(large), Contains("T(1) / T(P)") && Contains("1,024 images per step"));
 }
 
+TEST_CASE("two processors have rows of their own", "[layouts]") {
+  RunResult one = made_run({}), other = made_run({});
+  other.ranks[0].device = "CPU B";
+  const std::vector<RunResult> runs = {one, other};
+  const auto tables = book(observe_all(runs));
+  const Table& baseline = find(tables, "book_task_10_3");
+  REQUIRE(baseline.rows.size() == 2);
+  CHECK(baseline.rows[0][1].text() == "rueda, processor CPU A");
+  CHECK(baseline.rows[1][1].text() == "rueda, processor CPU B");
+}
+
 TEST_CASE("the book's baseline, acceleration and comparison", "[layouts]") {
   const auto tables = book(published("book"));
   const Table& baseline = find(tables, "book_task_10_3");

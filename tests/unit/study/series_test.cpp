@@ -121,6 +121,9 @@ TEST_CASE("runs that differ in time are never in one series", "[study]") {
     CHECK(all[0].label == "net, 10 per rank, " + std::string(option.name) + " a");
     CHECK(all[1].label == "net, 10 per rank, " + std::string(option.name) + " b");
   }
+  for (std::size_t i = 0; i < 4; ++i) runs[i].options = {{"overlap", i < 2 ? "\"off\"" : "null"}};
+  CHECK(series_of(runs)[0].label == "net, 10 per rank, overlap off");
+  CHECK(series_of(runs)[1].label == "net, 10 per rank");
   runs[0].options = {{"verify-messages", "false"}};
   runs[2].options = {{"verify-messages", "true"}};
   CHECK(series_of({runs[0], runs[2]}).size() == 2);
