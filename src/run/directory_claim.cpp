@@ -25,13 +25,14 @@ constexpr double kPatience = 5;  // seconds
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
 /// False if another process keeps it. What can not be locked at all counts as
-/// locked; errno says why.
-bool lock(int fd) {
+/// locked; errno says why. `waited`: for a process that let it go.
+bool lock(int fd, bool& waited) {
   const Stopwatch watch;
   errno = 0;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return true;
+    waited = true;
     if (watch.seconds() > kPatience) return false;
     std::this_thread::sleep_for(kBetweenTries);
   }
@@ -41,13 +42,13 @@ bool lock(int fd) {
 /// For reading: a file that is open for writing keeps its file system from
 /// being made read-only. Only NFS locks none but those. The file of another
 /// user will do.
-std::unique_ptr<OpenFile> open_locked(const fs::path& path, bool& locked) {
+std::unique_ptr<OpenFile> open_locked(const fs::path& path, bool& locked, bool& waited) {
   constexpr int kHow = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   auto file = std::make_unique<OpenFile>(path, O_RDONLY | kHow);
-  locked = file->fd() < 0 || lock(file->fd());
+  locked = file->fd() < 0 || lock(file->fd(), waited);
   if (file->fd() < 0 || !locked || errno != EBADF) return file;
   file = std::make_unique<OpenFile>(path, O_RDWR | kHow);
-  locked = file->fd() < 0 || lock(file->fd());
+  locked = file->fd() < 0 || lock(file->fd(), waited);
   return file;
 }
 
@@ -95,7 +96,7 @@ void sign(const fs::path& path, int locked) {
 DirectoryClaim::DirectoryClaim(const fs::path& directory) {
   const auto path = directory / kFileName;
   bool locked = false;
-  auto file = open_locked(path, locked);
+  auto file = open_locked(path, locked, waited_);
   const int why = errno;
   std::error_code none;
   const auto there = fs::symlink_status(path, none).type();

@@ -218,10 +218,14 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
   create(directory);
   if (!claim) claim = DirectoryClaim(directory);
   if (config.resume == "auto") make_way(config, directory);
+  const char* why = claim.waited()
+                        ? " was in use until now, and holds what that run left: two runs "
+                          "that start together need two directories; choose another "
+                          "with --run-dir"
+                        : " holds an earlier run: choose another with --run-dir, go on "
+                          "with it with --resume, or add --overwrite";
   require(config.overwrite || !holds_run(directory),
-          "the run directory " + directory.string() +
-              " holds an earlier run: choose another with --run-dir, go on with it with "
-              "--resume, or add --overwrite");
+          "the run directory " + directory.string() + why);
   std::error_code ignored;
   // A link is no file of a run; what it leads to is somebody else's.
   for (const char* name : kRunFiles)

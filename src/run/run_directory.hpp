@@ -19,9 +19,12 @@ class DirectoryClaim {
   /// naming the process that has the directory.
   explicit DirectoryClaim(const fs::path& directory);
   explicit operator bool() const noexcept { return file_ != nullptr; }
+  /// Whether another process had the directory when this one asked for it.
+  bool waited() const noexcept { return waited_; }
 
  private:
   std::unique_ptr<OpenFile> file_;
+  bool waited_ = false;
 };
 
 /// Claims the run directory that --resume means before anything is read from

@@ -162,7 +162,13 @@ Tuning parse_tuning(const std::string& text, const std::string& file) {
     if (!json.is_object() || json.at("rueda_tuning") != kFormat)
       tuning_file(file).refuse("not a tuning file");
     Tuning tuning{json.at("device"), json.at("cudnn"), {}, {}};
-    for (const auto& [key, engine] : json.at("engines").items()) tuning.engines[key] = engine;
+    for (const auto& [key, engine] : json.at("engines").items()) {
+      // The word stands for kernels in place of an epilogue (cuda::kUnfused).
+      if (engine == "unfused" && key.find(" + ") == key.npos)
+        tuning_file(file).refuse("it leaves \"" + printable(key) +
+                                 "\" unfused, which has no epilogue");
+      tuning.engines[key] = engine;
+    }
     if (json.contains("seconds")) json["seconds"].get_to(tuning.seconds);
     return tuning;
   } catch (const Json::exception&) {

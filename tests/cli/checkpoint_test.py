@@ -316,6 +316,23 @@ class CheckpointTest(ProgramCase):
                 self.assertEqual(curve(self.program.record("one")), self.reference(ranks=1))
                 self.assertIn("epoch-0002-step-00000", self.checkpoints("one"))
 
+    def test_the_later_of_two_runs_that_start_together_is_told_so(self):
+        self.completed(self.train("race", ranks=1))
+        words = [self.program.binary, "train", *NET, "--run-dir", "race"]
+        with open(self.folder / "race" / ".lock", encoding="utf-8") as mine:
+            fcntl.flock(mine, fcntl.LOCK_EX)
+            with subprocess.Popen(words, cwd=self.folder, env=environment({}), stderr=subprocess.PIPE, text=True) as run:
+                opened = Path(f"/proc/{run.pid}/fd")
+                while not any(os.path.realpath(one).endswith("/.lock") for one in opened.iterdir()):
+                    self.assertIsNone(run.poll())
+                    time.sleep(0.01)
+                time.sleep(0.2)  # it asks for the lock as soon as the file is open
+                fcntl.flock(mine, fcntl.LOCK_UN)
+                err = run.stderr.read()
+        self.assertEqual(run.returncode, 2, err)
+        self.assertIn("race was in use until now", err)
+        self.assertNotIn("--resume", err)
+
     def test_one_run_at_a_time(self):
         self.stopped(self.train("taken", "--inject", "stop:0:3", ranks=1))
         before = (self.folder / "taken" / "run.json").read_bytes()

@@ -198,6 +198,9 @@ TEST_CASE("tuning file: what is written is read") {
   CHECK(read.cudnn == kTuning.cudnn);
   CHECK(read.engines == kTuning.engines);
   CHECK(read.seconds == kTuning.seconds);
+  Tuning unfused = kTuning;
+  unfused.engines["forward bf16 1x2x3x4 + bias"] = "unfused";
+  CHECK(parse_tuning(tuning_text(unfused), "t.json").engines == unfused.engines);
 }
 
 TEST_CASE("tuning file: anything else is refused by name") {
@@ -206,7 +209,8 @@ TEST_CASE("tuning file: anything else is refused by name") {
                R"({"rueda_tuning":1,"device":"a","cudnn":"b"})",
                R"({"rueda_tuning":1,"device":5,"cudnn":"b","engines":{}})",
                R"({"rueda_tuning":1,"device":"a","cudnn":"b","engines":{"x":1}})",
-               R"({"rueda_tuning":1,"device":"a","cudnn":"b","engines":7})");
+               R"({"rueda_tuning":1,"device":"a","cudnn":"b","engines":7})",
+               R"({"rueda_tuning":1,"device":"a","cudnn":"b","engines":{"forward 1":"unfused"}})");
   CAPTURE(text);
   CHECK_THROWS_AS(parse_tuning(text, "t.json"), InputError);
   CHECK_THROWS_WITH(parse_tuning(text, "t.json"),
