@@ -245,6 +245,17 @@ class EvaluateTest(ProgramCase):
             ended.set()
             thread.join()
 
+    def test_weights_that_overflow_are_told_as_such(self):
+        header, data = read_header(self.path("w.safetensors"))
+        begin, end = header["conv1.weight"]["data_offsets"]
+        whole = self.path("w.safetensors").read_bytes()
+        begin, end = begin + len(whole) - len(data), end + len(whole) - len(data)
+        huge = struct.pack("<f", 3e38) * ((end - begin) // 4)
+        self.path("huge").write_bytes(whole[:begin] + huge + whole[end:])
+        result = self.evaluate(1, "huge", "--image-size", "16", "--data", "data", "--threads", "1")
+        self.refused(result, "the test loss is NaN or infinite", "these weights are not usable", code=1)
+        self.assertNotIn("--lr", result.err)
+
     def test_a_prefix_of_all_names_is_left_out_and_told(self):
         header, data = read_header(self.path("w.safetensors"))
         named = {name if name == "__metadata__" else f"module.{name}": entry for name, entry in header.items()}
