@@ -14,6 +14,7 @@ from .report import text
 from .style import GRID, plain, settings
 
 RANKS = "ranks P"
+LOG = " (log scale)"  # in the label of each logarithmic axis
 WIDTH, HEIGHT = 8.0, 5.2  # inches
 PNG_DPI = 160
 _LETTERS = 172  # of a legend that an inch holds, times the size of letters in points
@@ -148,7 +149,7 @@ def powers_of_two_axis(axis, values, label):
     axis.set_major_locator(FixedLocator(spaced(values, max(span, 1) / 14)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(tick_text))
-    axis.set_label_text(label)
+    axis.set_label_text(label + LOG)
     margin = max(0.15, 0.04 * span)
     axis.axes.set_xlim(values[0] * 2**-margin, values[-1] * 2**margin)
 
@@ -167,6 +168,7 @@ def value_axis(axes, values, label, wide=20):
 
 def logarithmic(axes):
     axes.set_yscale("log")
+    axes.set_ylabel(axes.get_ylabel() + LOG)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(FuncFormatter(tick_text))

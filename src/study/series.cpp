@@ -56,6 +56,7 @@ void tell_apart(const std::vector<Observation*>& all, const std::string& name,
   for (const Observation* seen : all) values.insert(value_of(*seen->runs.front()));
   if (values.size() < 2) return;
   for (Observation* seen : all) {
+    if (value_of(*seen->runs.front()) == "null") continue;  // not given: the others' names say it
     seen->variant += (seen->variant.empty() ? "" : ", ") + name + " " +
                      shortened(value_of(*seen->runs.front()), values);
   }
