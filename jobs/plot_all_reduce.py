@@ -69,6 +69,7 @@ def finish(axes, what):
 def draw(record, picture):
     from matplotlib import pyplot
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from plotting.chart import LOG
 
     figure, (above, below) = pyplot.subplots(2, 1, figsize=(8, 8.5), sharex=True)
     results = record["results"]
@@ -78,8 +79,9 @@ def draw(record, picture):
     draw_lines(below, results, "median_seconds")
     finish(below, "time (median)")
     below.set_yscale("log")
+    below.set_ylabel(below.get_ylabel() + LOG)
     below.yaxis.set_major_formatter(FuncFormatter(time_text))
-    below.set_xlabel("size of the slice")
+    below.set_xlabel("size of the slice" + LOG)
     below.xaxis.set_major_locator(LogLocator(base=10))
     below.xaxis.set_minor_locator(NullLocator())
     below.xaxis.set_major_formatter(FuncFormatter(size_text))

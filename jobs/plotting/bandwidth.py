@@ -5,7 +5,7 @@ from statistics import median
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from .chart import LOG_SCALE, Chart, horizontal_grid, legend_below, value_axis
+from .chart import LOG, Chart, horizontal_grid, legend_below, value_axis
 from .number_text import SHOW, size_text
 from .quantity import is_hollow, ordered, ranks_of
 from .report import entries, name_of, number
@@ -101,7 +101,7 @@ def _size_axis(axes, sizes):
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(size_text))
     axes.set_xlim(min(sizes) / 1.5, max(sizes) * 1.5)
-    axes.set_xlabel("size of the message" + LOG_SCALE)
+    axes.set_xlabel("size of the message" + LOG)
 
 
 def _is_known(point):

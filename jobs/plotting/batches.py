@@ -88,7 +88,9 @@ def _rate(point):
 def charts(report):
     """A chart for each model that was run with several batch sizes."""
     made = []
-    for i, (key, by_ranks) in enumerate(sweeps(report["series"])):
+    found = sweeps(report["series"])
+    titles = _titles([key for key, _ in found])
+    for i, (key, by_ranks) in enumerate(found):
         refused = refused_in(report, key[1]) if is_own({"source": key[0]}) else {}
         batches = sorted({batch for one in by_ranks.values() for batch in one})
         shown = [{"source": key[0], "processor": key[3], "points": list(one.values())} for one in by_ranks.values()]
@@ -96,20 +98,27 @@ def charts(report):
         remarks += [
             f"Refused, because it does not fit: {SHOW['count'](batch)} images a rank." for batch in refused
         ]
-        made.append(_chart(i, key, by_ranks, refused, batches, remarks))
+        made.append(_chart(i, titles[i], by_ranks, refused, batches, remarks))
     return made
 
 
-def _chart(i, key, by_ranks, refused, batches, remarks):
+def _chart(i, title, by_ranks, refused, batches, remarks):
     return Chart(
-        "batch-sweep" + (f"-{i + 1}" if i else ""), f"{_title(key)}: batch sizes", "Batch sizes",
+        "batch-sweep" + (f"-{i + 1}" if i else ""), f"{title}: batch sizes", "Batch sizes",
         lambda axes: draw(axes, by_ranks, refused), ["images/s", *map(str, batches)],
         _rows(by_ranks, batches), remarks,
     )  # fmt: skip
 
 
-def _title(key):
-    source, model, variant, processor = key[:4]
+def _titles(keys):
+    """Of each sweep; processor and pixels where sweeps differ in them."""
+    return [_title(key, len({other[3] for other in keys}) > 1, len({other[4] for other in keys}) > 1) for key in keys]
+
+
+def _title(key, with_processor, with_pixels):
+    source, model, variant, processor, pixels = key
     words = [model, variant, source if source.lower() != "rueda" else ""]
+    words += [processor.upper()] if with_processor and processor != "timed" else []
+    words += [f"{pixels} pixels"] if with_pixels and pixels else []
     words += ["nothing computed"] if processor == "timed" else []
     return plain(", ".join(word for word in words if word))

@@ -14,7 +14,7 @@ from .report import text
 from .style import GRID, plain, settings
 
 RANKS = "ranks P"
-LOG_SCALE = " (log scale)"  # of an axis, after its label
+LOG = " (log scale)"  # in the label of each logarithmic axis
 WIDTH, HEIGHT = 8.0, 5.2  # inches
 PNG_DPI = 160
 _LETTERS = 172  # of a legend that an inch holds, times the size of letters in points
@@ -102,27 +102,6 @@ def fit(axes, box):
         axes.set_position((left, bottom, max(right - left, 0.1), max(top - bottom, 0.1)))
 
 
-def share_legend(figure, all_axes, box):
-    """One legend along the bottom of the box in place of equal ones below all axes. Returns what it leaves of the
-    box; all of it, where the legends differ."""
-    legends = [axes.get_legend() for axes in all_axes]
-    labels = [[words.get_text() for words in one.get_texts()] if one else [] for one in legends]
-    if not labels[0] or any(one != labels[0] for one in labels):
-        return box
-    # By its name since Matplotlib 3.7, and by the one before.
-    handles = getattr(legends[0], "legend_handles", None) or legends[0].legendHandles
-    for legend in legends:
-        legend.remove()
-    columns = 1 if max(map(len, labels[0])) > 40 and len(labels[0]) < 4 else min(len(labels[0]), 4)
-    shared = figure.legend(
-        handles, [one.replace("\n", " ") for one in labels[0]], loc="lower center", ncol=columns,
-        bbox_to_anchor=((box.left + box.right) / 2, box.bottom), borderaxespad=0, handlelength=2.6,
-        bbox_transform=figure.transFigure, fontsize=rcParams["font.size"],
-    )  # fmt: skip
-    height = shared.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi / figure.get_figheight()
-    return box._replace(bottom=box.bottom + height)
-
-
 def width_of(axes):
     """Inches."""
     return axes.get_window_extent().width / axes.figure.dpi
@@ -170,7 +149,7 @@ def powers_of_two_axis(axis, values, label):
     axis.set_major_locator(FixedLocator(spaced(values, max(span, 1) / 14)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(tick_text))
-    axis.set_label_text(label + LOG_SCALE)
+    axis.set_label_text(label + LOG)
     margin = max(0.15, 0.04 * span)
     axis.axes.set_xlim(values[0] * 2**-margin, values[-1] * 2**margin)
 
@@ -189,7 +168,7 @@ def value_axis(axes, values, label, wide=20):
 
 def logarithmic(axes):
     axes.set_yscale("log")
-    axes.set_ylabel(axes.get_ylabel() + LOG_SCALE)
+    axes.set_ylabel(axes.get_ylabel() + LOG)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(FuncFormatter(tick_text))

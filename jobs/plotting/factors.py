@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
-from .quantity import ordered, world_of, world_text
+from .quantity import ordered, remarks_on, world_of, world_text
 from .report import name_of, number
 
 _LOOKS = {
@@ -42,7 +42,7 @@ def draw(axes, series):
     rank_categories(axes, points)
     axes.set_ylim(1.15 * min(ends), 1.15 * max(ends) or 1)
     axes.axhline(0, color="#404040", linewidth=0.8)
-    axes.set_ylabel("lost of the global efficiency, points")
+    axes.set_ylabel("global efficiency lost, points")
     horizontal_grid(axes)
     legend_below(axes, [Patch(label=_word(key), edgecolor="#404040", **looks) for key, looks in _LOOKS.items()])
 
@@ -65,6 +65,9 @@ def chart(series, section):
         f"{series['file']}-factors", f"{name_of(series)}: where efficiency was lost", section,
         lambda axes: draw(axes, series), ["lost, points", *[f"P = {world_text(one, worlds)}" for one in worlds]],
         [[_word(key), *[_number(lost_by(point)[key]) for point in points]] for key in _LOOKS],
-        ["Points: of 100 % efficiency. The factors multiply. Each part is the logarithm of its factor, scaled so that the parts add up."],
+        [
+            "Points: percentage points of the global efficiency, of the 100 without losses.",
+            "The factors multiply. Each part is the logarithm of its factor, scaled so that the parts add up.",
+        ] + [one.replace("Hollow:", "*") for one in remarks_on([{**series, "points": points}])],
         series=[series], topics=("global efficiency",),
     )  # fmt: skip

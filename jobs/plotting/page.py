@@ -111,7 +111,7 @@ def _headline(series):
 def _marks(series, point):
     known = {"shares cores": is_hollow(point), "includes warm-up": point.get("includes_warm_up") is True,
              "nothing computed": series.get("processor") == "timed",
-             "single run": point.get("repeats") == 1 and is_own(series)}  # fmt: skip
+             "disturbed": point.get("disturbed") is True, "single run": point.get("repeats") == 1 and is_own(series)}  # fmt: skip
     return ", ".join(word for word, applies in known.items() if applies) or " "
 
 

@@ -9,11 +9,14 @@ from .chart import new_figure
 from .style import QUIET, plain
 
 SIZE = (13.333, 7.5)  # of a page in inches
-_FONTS = (14, 12, 11, 10, 9, 8)  # of tables
+_FONTS = (14, 12, 11, 10, 9)  # of tables
 _LEAST_WITH_RANGES = 11  # below this size a table does without them
 _LONG, _HEADING = 18, 13  # letters of a line of a text in a cell, and of a heading
 _MOST_COLUMNS = 6  # of numbers, where it has to do with fewer
 _FACTS = (13, 11)  # of facts
+_MOST_FACTS = 6
+_NOTE = 10  # of what was left out
+LEFT_OUT = "Not shown here, see report.html: "
 _GAP = 0.012  # between columns
 _LEADING = 0.014  # between rows
 
@@ -43,11 +46,15 @@ def wrapped_to(words, width, size):
     return "\n".join(textwrap.wrap(words, letters)) or " "
 
 
+def _has_range(words):
+    """Of a number with its range, as "4.29 (4.19–4.49)"; a name may have brackets too."""
+    return words[:1].isdigit() and " (" in words
+
+
 def _narrow(words, letters):
     """A range below its value, and a long text in lines."""
-    value, bracket, rest = words.partition(" (")
-    if bracket and value[:1].isdigit():
-        return f"{value}\n({rest}"
+    if _has_range(words):
+        return words.replace(" (", "\n(", 1)
     return "\n".join(textwrap.wrap(words, letters)) or " "
 
 
@@ -59,7 +66,8 @@ class _Grid:
         numbers = [[_narrow(cell, _LONG if i else _HEADING) for cell in row[1:]] for i, row in enumerate(rows)]
         extents = [self._extents(row, i == 0) for i, row in enumerate(numbers)]
         columns = [max(row[i][0] for row in extents) + _GAP for i in range(len(numbers[0]))]
-        room = min(0.55 * width, max(0.2 * width, width - sum(columns) - _GAP))
+        word = max(measured(one, size, "bold")[0] for row in rows for one in row[0].split() or [" "])
+        room = min(0.55 * width, max(0.2 * width, 1.15 * word, width - sum(columns) - _GAP))
         names = [wrapped_to(row[0], room, size) for row in rows]
         named = self._extents(names, True)
         self.cells = [[name, *row] for name, row in zip(names, numbers)]
@@ -95,57 +103,78 @@ class _Grid:
 
 
 def _without_ranges(rows):
-    return [[row[0], *[cell.split(" (", 1)[0] for cell in row[1:]]] for row in rows]
+    return [[cell.split(" (", 1)[0] if i and _has_range(cell) else cell for i, cell in enumerate(row)] for row in rows]
 
 
-def _fewer_columns(rows):
+def _some_columns(columns):
     """The names and some of the numbers, first and last among them, evenly between."""
-    count = len(rows[0]) - 1
-    if count <= _MOST_COLUMNS:
-        return rows
-    chosen = [1 + round(i * (count - 1) / (_MOST_COLUMNS - 1)) for i in range(_MOST_COLUMNS)]
-    return [[row[0], *[row[i] for i in chosen]] for row in rows]
+    numbers = len(columns) - 1
+    if numbers <= _MOST_COLUMNS:
+        return columns
+    return columns[:1] + [columns[1 + round(i * (numbers - 1) / (_MOST_COLUMNS - 1))] for i in range(_MOST_COLUMNS)]
 
 
-def _narrower(rows, by_ranks):
-    """The table with ever fewer columns."""
+def _narrower(columns, by_ranks):
+    """The columns of ever narrower tables."""
+    yield columns
     if by_ranks:
-        yield _fewer_columns(rows)
+        yield _some_columns(columns)
         return
-    for count in range(len(rows[0]) - 1, 2, -1):
-        yield [row[:count] for row in rows]
+    for fewer in range(len(columns) - 1, 2, -1):
+        yield columns[:fewer]
+
+
+def _named(what, headings):
+    """["columns “steps”, “batch”"]; none of none."""
+    names = ", ".join(f"“{one}”" for one in headings)
+    return [f"{what}{'s' * (len(headings) > 1)} {names}"] * bool(headings)
 
 
 def _grids(figure, page, width):
-    """The table in ever less room."""
+    """The table in ever less room, each with what it leaves out, as texts."""
     rows = [page.columns, *page.rows]
     bare = [page.columns, *_without_ranges(page.rows)]
+    ranges = ["ranges"] * (rows != bare)
     for size in _FONTS:
         if size >= _LEAST_WITH_RANGES:
-            yield _Grid(figure, rows, size, width)
+            yield _Grid(figure, rows, size, width), []
     for size in _FONTS:
-        yield _Grid(figure, bare, size, width)
-    for fewer in _narrower(bare, page.by_ranks):
+        yield _Grid(figure, bare, size, width), ranges
+    filled = [i for i in range(len(page.columns)) if i == 0 or any(row[i].strip("- ") for row in page.rows)]
+    empty = [heading for i, heading in enumerate(page.columns) if i not in filled]
+    for kept in _narrower(filled, page.by_ranks):
+        fewer = [[row[i] for i in kept] for row in bare]
+        names = [page.columns[i] for i in filled if i not in kept]
+        left_out = _named("column", names) + _named("empty column", empty) + ranges
         for size in _FONTS if page.by_ranks else _FONTS[-2:]:
-            yield _Grid(figure, fewer, size, width)
+            yield _Grid(figure, fewer, size, width), left_out
+
+
+def _note(left_out, width):
+    """What a table leaves out and where that is, in lines, with the height they take."""
+    if not left_out:
+        return "", 0
+    words = wrapped_to(LEFT_OUT + "; ".join(left_out), width, _NOTE)
+    return words, measured(words, _NOTE)[1] + _LEADING
 
 
 def draw_table(figure, page, box):
-    """In the largest letters with which it fits. Returns where it ends."""
+    """In the largest letters with which it fits. Returns where it ends, and whether it lacks no row and no
+    column that holds something."""
     if not page.columns:
-        return box.top
-    for grid in _grids(figure, page, box.right - box.left):
-        if grid.fits(box):
+        return box.top, True
+    width = box.right - box.left
+    for grid, left_out in _grids(figure, page, width):
+        above = box._replace(bottom=box.bottom + _note(left_out, width)[1])
+        if grid.fits(above):
             break
-    end, rows = grid.draw(box)
-    shown = {words.replace("\n", " ") for words in grid.cells[0]}
-    left_out = [f"{rows} row{'s' * (rows > 1)}"] if rows else []
-    left_out += [one for one in page.columns if one.strip() and one not in shown]
-    if left_out:
-        words = wrapped_to("Not shown: " + ", ".join(left_out) + ". All is in report.html.", box.right - box.left, 10)
-        put(figure, box.left, end, words, fontsize=10, color=QUIET)
-        end -= 0.01 + measured(words, 10)[1]
-    return end
+    else:
+        above = box._replace(bottom=box.bottom + _note(["rows", *left_out], width)[1])
+    end, rows = grid.draw(above)
+    words, height = _note([f"{rows} row{'s' * (rows > 1)}"] * bool(rows) + left_out, width)
+    if words:
+        put(figure, box.left, end, words, fontsize=_NOTE, color=QUIET)
+    return end - height, not rows and not any(one.startswith("column") for one in left_out)
 
 
 def _bullets(facts, width, size):
@@ -155,14 +184,18 @@ def _bullets(facts, width, size):
 
 
 def draw_facts(figure, facts, box):
-    """In letters with which all fit, or as many as there is room for."""
+    """In letters with which all fit, or as many as there is room for, and how many were left out."""
     for size in _FACTS:
         bullets = _bullets(facts, box.right - box.left, size)
-        if sum(height for _, height in bullets) <= box.top - box.bottom:
+        if len(facts) <= _MOST_FACTS and sum(height for _, height in bullets) <= box.top - box.bottom:
             break
     top = box.top
-    for words, height in bullets:
-        if top - height < box.bottom - _LEADING:
+    for i, (words, height) in enumerate(bullets):
+        last = i + 1 == len(bullets)
+        note = 0 if last else _note(["facts"], 1)[1]
+        if i == _MOST_FACTS or top - height - note < box.bottom - _LEADING:
+            more = len(bullets) - i
+            put(figure, box.left, top, f"{LEFT_OUT}{more} fact{'s' * (more > 1)}", fontsize=_NOTE, color=QUIET)
             return
         put(figure, box.left, top, words, fontsize=size)
         top -= height

@@ -8,15 +8,16 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.patches import Rectangle
 
-from .chart import fit, legend_height, new_figure, share_legend
+from .chart import fit, legend_height, new_figure
 from .number_text import cell_text
 from .report import EMPHASIS, tables_of, text, texts_of
 from .slide_text import SIZE, draw_facts, draw_table, put, wrapped_to
 from .style import QUIET, plain, settings
 
-Page = namedtuple("Page", "title charts columns rows facts by_ranks")
+Page = namedtuple("Page", "title charts columns rows facts by_ranks judged", defaults=(True,))
 """Up to four charts; rows are texts under columns, the first of which holds names. by_ranks: the other
-columns are numbers of ranks or the like, of which a selection will do; else the first matter most."""
+columns are numbers of ranks or the like, of which a selection will do; else the first matter most.
+judged: has the space for a judgement."""
 
 Box = namedtuple("Box", "left bottom right top")
 """Of the page, from 0 to 1."""
@@ -29,6 +30,8 @@ _ABOVE = 0.51  # where a wide table begins below the figure
 _LETTERS = {1: 13, 2: 10, 3: 8, 4: 8}  # size of those of so many charts
 _TALL_LEGEND = 1.2  # inches
 _GUTTER = 0.025
+_FLATTEST = 0.35  # height of axes over their width
+_LEGENDS = (12, 10, 9, 8, 7, 6)  # letters of a legend next to its chart
 
 
 def _tighten_legend(axes):
@@ -51,18 +54,55 @@ def _cells(box, count):
 def _draw_charts(figure, charts, box):
     """Several ones in smaller letters and with their titles."""
     with rc_context(settings(_LETTERS[len(charts)])):
-        drawn = []
         for chart, cell in zip(charts, _cells(box, len(charts))):
             axes = figure.add_axes((cell.left, cell.bottom, cell.right - cell.left, cell.top - cell.bottom))
             chart.draw(axes)
             if len(charts) > 1:
                 axes.set_title(plain(chart.title.rsplit(": ", 1)[-1]), pad=4)
             _tighten_legend(axes)
-            drawn.append(axes)
-        if len(drawn) > 1:
-            box = share_legend(figure, drawn, box)
-        for axes, cell in zip(drawn, _cells(box, len(charts))):
             fit(axes, cell)
+
+
+def _is_squashed(axes):
+    """Whether the legend left the axes too low for their width, or for the labels at their left."""
+    figure = axes.figure
+    extent = axes.get_window_extent()
+    low, high = sorted(axes.get_ylim())
+    labels = [
+        label.get_window_extent(figure.canvas.get_renderer()).height
+        for at, label in zip(axes.get_yticks(), axes.get_yticklabels())
+        if low <= at <= high
+    ]
+    return extent.height < max(_FLATTEST * extent.width, sum(labels))
+
+
+def _legend_beside(axes, height):
+    """Moves the legend to the right of the axes, in the largest letters with which it takes so many inches."""
+    below = axes.get_legend()
+    if below is None:
+        return
+    handles = below.legend_handles if hasattr(below, "legend_handles") else below.legendHandles  # before 3.7
+    words = [one.get_text() for one in below.get_texts()]
+    for size in _LEGENDS:
+        axes.legend(
+            handles, words, loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0,
+            handlelength=2.6, fontsize=size,
+        )  # fmt: skip
+        if legend_height(axes) <= height:
+            return
+
+
+def _draw_alone(figure, page):
+    """Charts as large as the page allows; a single one with its legend at the right."""
+    box = _PAGE._replace(bottom=0.09)
+    if len(page.charts) > 1:
+        _draw_charts(figure, page.charts, box)
+        return
+    with rc_context(settings()):
+        axes = figure.add_axes((box.left, box.bottom, box.right - box.left, box.top - box.bottom))
+        page.charts[0].draw(axes)
+        _legend_beside(axes, 0.96 * (box.top - box.bottom) * SIZE[1])
+        fit(axes, box)
 
 
 def _draw_beside(figure, page):
@@ -71,8 +111,9 @@ def _draw_beside(figure, page):
     if page.charts:
         _draw_charts(figure, page.charts, _PAGE._replace(right=_MIDDLE))
         left = _MIDDLE
-    end = draw_table(figure, page, _PAGE._replace(left=left, bottom=_PAGE.bottom + 0.08))
+    end, whole = draw_table(figure, page, _PAGE._replace(left=left, bottom=_PAGE.bottom + 0.08))
     draw_facts(figure, page.facts, _PAGE._replace(left=left, top=end - 0.03))
+    return whole
 
 
 def _draw_above(figure, page):
@@ -82,13 +123,13 @@ def _draw_above(figure, page):
     if len(page.charts) == 1:
         _draw_charts(figure, page.charts, upper._replace(right=_MIDDLE))
         draw_facts(figure, page.facts, upper._replace(left=_MIDDLE))
-        draw_table(figure, page, _PAGE._replace(top=_ABOVE - 0.01))
-        return
+        return draw_table(figure, page, _PAGE._replace(top=_ABOVE - 0.01))[1]
     if page.charts:
         _draw_charts(figure, page.charts, upper)
     top = _ABOVE - 0.01 if page.charts else _PAGE.top
-    end = draw_table(figure, page, _PAGE._replace(top=top, bottom=_PAGE.bottom + 0.045))
+    end, whole = draw_table(figure, page, _PAGE._replace(top=top, bottom=_PAGE.bottom + 0.045))
     draw_facts(figure, page.facts, _PAGE._replace(top=end - 0.01))
+    return whole
 
 
 def _draw_judgement(figure):
@@ -99,19 +140,41 @@ def _draw_judgement(figure):
     put(figure, _PAGE.left + 0.01, 0.2, JUDGEMENT, fontsize=12, color=QUIET, style="italic")
 
 
+def _draw_with_table(figure, page):
+    """Returns whether the table is whole."""
+    return (_draw_above if len(page.columns) >= _WIDE_TABLE[page.by_ranks] else _draw_beside)(figure, page)
+
+
+def in_proportion(page):
+    """The page; or, where charts and table together squash a chart or cut the table, pages of the charts and
+    then one of the table."""
+    figure = new_figure(*SIZE)
+    whole = not page.charts or _draw_with_table(figure, page)
+    squashed = any(map(_is_squashed, figure.axes))
+    if whole and not squashed:
+        return [page]
+    alone = page._replace(columns=[], rows=[], facts=[], judged=False)
+    pages = [alone]
+    if squashed and len(page.charts) > 1:
+        pages = [alone._replace(title=chart.title, charts=[chart]) for chart in page.charts]
+    return [*pages, page._replace(charts=[])]
+
+
 def draw_page(page, number, made_with):
     """The page as a figure."""
     figure = new_figure(*SIZE)
     size = 22 if "\n" not in wrapped_to(page.title, 0.9, 22) else 16
     put(figure, _PAGE.left, 0.955, wrapped_to(page.title, 0.9, size), fontsize=size)
-    (_draw_above if len(page.columns) >= _WIDE_TABLE[page.by_ranks] else _draw_beside)(figure, page)
-    _draw_judgement(figure)
+    if page.judged:
+        _draw_with_table(figure, page)
+        _draw_judgement(figure)
+    else:
+        _draw_alone(figure, page)
     put(figure, _PAGE.right, 0.045, number, fontsize=10, color=QUIET, ha="right")
     put(figure, _PAGE.left, 0.045, made_with, fontsize=10, color=QUIET)
     return figure
 
 
-_MOST_FACTS = 6
 # Of a study with more series than this, only what combines them gets pages.
 _MOST_SERIES = 4
 _QUANTITIES = ("epoch-time", "throughput", "speedup", "efficiency")
@@ -138,7 +201,7 @@ def facts_about(chart, findings):
         if any(label and label in one for label in chart.labels)
         and any(topic in one.lower() for topic in chart.topics)
     ]
-    return (named + chart.remarks)[:_MOST_FACTS]
+    return named + chart.remarks
 
 
 def _of_chart(chart, findings):
@@ -164,7 +227,7 @@ def charts_of_table(table, charts):
 def _of_table(table, charts):
     columns = table["columns"]
     rows = [[cell_text(cell, column.get("show")) for cell, column in zip(row, columns)] for row in table["rows"]]
-    facts = [EMPHASIS.sub(r"\1", one) for one in texts_of(table, "notes")][:_MOST_FACTS]
+    facts = [EMPHASIS.sub(r"\1", one) for one in texts_of(table, "notes")]
     headings = [text(column.get("heading") or column.get("key")) for column in columns]
     return Page(text(table.get("title")), charts_of_table(table, charts), headings, rows, facts, False)
 
@@ -190,7 +253,7 @@ def pages_of(report, charts):
         findings = texts_of(report, "findings")
         pages = [_of_chart(chart, findings) for chart in _worth_a_page(charts)]
     title = text(report.get("title")) or "Scaling report"
-    return pages or [Page(title, [], [], [], ["There is nothing to show."], False)]
+    return [part for page in pages for part in in_proportion(page)] or [Page(title, [], [], [], ["There is nothing to show."], False)]
 
 
 def slides(report, charts):

@@ -25,7 +25,7 @@ HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     import plot_layers
     from plotting import bandwidth, bars, batches, communication, factors, lines, output, phases, predictions, quantity, slides
-    from plotting.chart import new_figure
+    from plotting.chart import LOG, new_figure
     from plotting.number_text import cell_text
 
 LONG = ", a label that goes on and on, and says everything about the options of its runs"
@@ -96,36 +96,6 @@ class Charts(unittest.TestCase):
         axes = drawn(lines.draw, [made.resnet20(), other], quantity.EPOCH_TIME)
         self.assertIn([[1, 4], [40, 10]], curves(axes))  # ideal
 
-    def test_an_axis_says_that_it_is_logarithmic_and_no_other_does(self):
-        wide = made.series("wide", [made.point(1, 800.0), made.point(4, 2.0)])
-        charts = output.charts_of(made.report([made.resnet20(), wide]))
-        scales = set()
-        for chart in charts:
-            for axes in chart.figure().axes:
-                for scale, label in ((axes.get_xscale(), axes.get_xlabel()), (axes.get_yscale(), axes.get_ylabel())):
-                    self.assertEqual(scale == "log", "(log scale)" in label, (chart.name, label))
-                    scales.add(scale)
-        self.assertEqual(scales, {"log", "linear"})
-
-    def test_a_slide_names_the_columns_that_it_leaves_out(self):
-        for count, left_out in ((6, False), (60, True)):
-            columns = ["Model", *[f"figure {i}" for i in range(count)]]
-            page = slides.Page("a table", [], columns, [["m"] + ["1,234"] * count], [], False)
-            words = " ".join(one.get_text() for one in slides.draw_page(page, "1 / 1", "rueda").texts).replace("\n", " ")
-            self.assertEqual("Not shown: " in words, left_out)
-            for column in columns:
-                self.assertIn(column, words)
-
-    def test_charts_of_a_slide_share_a_legend_and_keep_their_room(self):
-        several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
-        charts = [one for one in output.charts_of(made.report(several)) if one.name in ("weak-epoch-time", "weak-speedup")]
-        self.assertEqual(len(charts), 2)
-        columns = ["P", *[f"figure {i}" for i in range(7)]]
-        figure = slides.draw_page(slides.Page("two", charts, columns, [["1"] * 8], [], False), "1 / 1", "rueda")
-        self.assertEqual((len(figure.legends), [one.get_legend() for one in figure.axes]), (1, [None, None]))
-        for axes in figure.axes:
-            self.assertGreater(axes.get_position().height, 0.1)
-
     def test_phases_are_stacked_in_the_order_of_a_step(self):
         axes = drawn(phases.draw, made.resnet20())
         last = [(round(bar.get_y(), 9), round(bar.get_height(), 9)) for bar in axes.patches[-8:]]
@@ -145,7 +115,31 @@ class Charts(unittest.TestCase):
         part = round(-100 * math.log(0.9), 6)  # of a product of 1
         self.assertEqual(stacks, [(0, 37.5), (37.5, 37.5), (0, part), (0, -part)])
         self.assertEqual([words.get_text() for words in axes.texts], ["0.0", "75.0", "0.0"])
-        self.assertIn("points", axes.get_ylabel())  # a difference of shares
+        self.assertEqual(axes.get_ylabel(), "global efficiency lost, points")  # of differences of shares
+
+    def test_a_logarithmic_axis_says_so(self):
+        wide = made.series("m", [made.point(2**i, 8.0 / 4**i) for i in range(4)])
+        for axes, across, up in (
+            (drawn(lines.draw, [wide], quantity.EPOCH_TIME), True, True),
+            (drawn(lines.draw, [made.resnet20()], quantity.EPOCH_TIME), True, False),
+            (drawn(lines.draw, [made.resnet20()], quantity.SPEEDUP), True, True),
+            (drawn(bandwidth.draw, made.resnet20()), True, False),
+            (drawn(bars.draw, made.resnet20(), quantity.EPOCH_TIME), False, False),
+        ):
+            self.assertEqual((axes.get_xscale() == "log", axes.get_yscale() == "log"), (across, up))
+            self.assertEqual([LOG in one for one in (axes.get_xlabel(), axes.get_ylabel())], [across, up])
+
+    def test_every_star_has_its_legend(self):
+        factors_of_four = dict.fromkeys(("load_balance", "serialisation", "transfer", "computation_scaling"), 0.9)
+        series = made.resnet20()
+        for point in series["points"]:
+            point["factors"] = factors_of_four
+        for chart in (phases.chart({**series, "file": "m"}, ""), factors.chart({**series, "file": "m"}, ""),
+                      communication.chart({**series, "file": "m"}, "")):  # fmt: skip
+            axes = chart.figure().axes[0]
+            self.assertEqual(axes.get_xticklabels()[-1].get_text(), "4 *")
+            self.assertIn("* more threads than cores", axes.get_xlabel())
+            self.assertIn("* more threads than cores; such points are left out of fits.", chart.remarks)
 
     def test_communication_and_bandwidth(self):
         self.assertEqual(heights(drawn(communication.draw, made.resnet20()))[:5], [1.0, 0.5, 0.75, 0.25, 0.75])
@@ -165,6 +159,16 @@ class Charts(unittest.TestCase):
         shown = [line for line in curves(axes) if len(line[0]) == 2]
         self.assertEqual(shown, [[[32, 128], [500, 625]], [[32, 128], [1000, 1250]]])
         self.assertEqual([words.get_text() for words in axes.texts], ["refused\nP = 2"])
+
+    def test_sweeps_of_several_processors_have_titles_of_their_own(self):
+        series = [
+            made.series(f"{kind}{batch}", [made.point(p, 8 / p, rank_batch=batch) for p in (1, 2)], model="resnet18")
+            for kind in ("cpu", "gpu") for batch in (32, 128)
+        ]  # fmt: skip
+        for one in series:
+            one["processor"] = one["id"][:3]
+        titles = [chart.title for chart in batches.charts(made.report(series))]
+        self.assertEqual(titles, ["resnet18, CPU: batch sizes", "resnet18, GPU: batch sizes"])
 
     def test_predicted_beside_measured(self):
         names = ("ranks", "fitted", "measured_epoch_seconds", "predicted_epoch_seconds")
@@ -186,6 +190,52 @@ class Charts(unittest.TestCase):
             box = figure.get_tightbbox(figure.canvas.get_renderer())  # inches
             width, height = figure.get_size_inches()
             self.assertTrue(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, box)
+
+    def test_a_slide_names_what_it_leaves_out(self):
+        columns = ["model", *[f"a column of {i}" for i in range(20)], "remark"]
+        rows = [["m", *["123456789"] * 20, "-"]] * 30
+        facts = [f"Fact {i}." for i in range(9)]
+        texts = self.texts_of(slides.Page("Wide", [], columns, rows, facts, False))
+        (note,) = [one for one in texts if one.startswith("Not shown here, see report.html: ") and "column" in one]
+        shown = [one for one in columns if one in [text.replace("\n", " ") for text in texts]]
+        note = note.replace("\n", " ")
+        self.assertEqual([one for one in columns if one not in shown and f"“{one}”" not in note], [])
+        self.assertIn("empty column “remark”", note)
+        count = int(re.search(r"(\d+) rows", note)[1])
+        self.assertEqual(texts.count("m"), 30 - count)
+        # By ranks some columns are left out between others, and ranges.
+        columns = ["s", *[f"P = {2**i}" for i in range(14)]]
+        rows = [[f"net{LONG}", *["1234567.8 (1234567.1–1234568.9)"] * 14]]
+        texts = self.texts_of(slides.Page("Ranks", [], columns, rows, facts, True))
+        (note,) = [one.replace("\n", " ") for one in texts if "column" in one]
+        self.assertEqual([one for one in columns if one not in texts and f"“{one}”" not in note], [])
+        self.assertIn("; ranges", note)
+        self.assertEqual(sum("Fact" in one for one in texts), 6)
+        self.assertIn("Not shown here, see report.html: 3 facts", texts)
+
+    def test_names_keep_their_brackets_where_ranges_are_left_out(self):
+        gpus = ["GPU (H100)", "GPU (A100)"]
+        rows = [[f"net{LONG}{LONG}", one, *["1234567.8 (1234567.1–1234568.9)"] * 9] for one in gpus]
+        texts = self.texts_of(slides.Page("Two", [], list("abcdefghijk"), rows, [], False))
+        self.assertIn("1234567.8", texts)
+        self.assertLessEqual(set(gpus), set(texts))
+
+    @staticmethod
+    def texts_of(page):
+        return [words.get_text() for words in slides.draw_page(page, "1 / 1", "rueda").texts]
+
+    def test_a_chart_that_its_legend_would_squash_has_a_slide_of_its_own(self):
+        several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(12)]
+        for count, wanted in ((1, 1), (12, 2)):
+            chart = lines.chart("weak", "Weak", "", several[:count], quantity.EPOCH_TIME, least=1)
+            page = slides.Page("Weak", [chart], chart.columns, chart.rows, chart.remarks, True)
+            pages = slides.in_proportion(page)
+            self.assertEqual([len(one.charts) for one in pages], [1, 0][:wanted])
+            axes = slides.draw_page(pages[0], "1 / 2", "rueda").axes[0]
+            size = axes.get_window_extent()
+            self.assertGreater(size.height, 0.35 * size.width)
+            self.assertEqual(len(axes.get_legend().get_texts()), len(labels(drawn(chart.draw))))
+        self.assertEqual(pages[1].rows, chart.rows)
 
     def test_numbers_read_as_in_the_programs_own_tables(self):
         for cell, show, wanted in (

@@ -12,17 +12,19 @@ namespace {
 Table cpu_baseline(const Observations& observations) {
   Table table{.id = "book_task_10_3",
               .title = "Task 10.3: the CPU as baseline",
-              .notes = {"One rank. Steady: median of the epochs after the first."}};
+              .notes = {"One rank. Steady: median of the epochs after the first.",
+                        "Options, processor: what differs between the runs of the study."}};
   for (const Observation& o : observations) {
     if (o.ranks != 1 || o.processor != Processor::cpu) continue;
     table.add_fields(
         {{"model", "Model", Show::text, o.model},
-         // Two processors have rows of their own.
-         {"source", "Source", Show::text, o.source + (o.variant.empty() ? "" : ", " + o.variant)},
+         {"image_size", "Pixels", Show::count, count_cell(o.image_size)},
+         {"source", "Source", Show::text, o.source},
          {"batch", "Batch", Show::count, count_cell(o.global_batch)},
          {"first_epoch_s", "First epoch (s)", Show::seconds, o.first_epoch.value},
          {"epoch_s", "Steady epoch (s)", Show::seconds, o.epoch.value},
-         {"images_per_second", "Throughput (images/s)", Show::rate, per(o.images, o.epoch).value}});
+         {"images_per_second", "Throughput (images/s)", Show::rate, per(o.images, o.epoch).value},
+         {"variant", "Options, processor", Show::text, o.variant}});
   }
   return table;
 }

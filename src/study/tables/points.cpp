@@ -305,12 +305,12 @@ Table overview_table(const StudyFigures& all) {
                f.images_per_second.value, f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
                f.point->oversubscribed ? "*" : " "});
   });
+  bool starred = false;
+  for_points(all, [&](const PointFigures& f) { starred = starred || f.point->oversubscribed; });
+  if (starred) table.notes.emplace_back("*: more threads than cores.");
   for (const SeriesFigures& series : all)
     if (series.series->processor == Processor::timed)
       table.notes.push_back(short_label(*series.series) + ": nothing computed.");
-  bool marked = false;
-  for_points(all, [&](const PointFigures& f) { marked = marked || f.point->oversubscribed; });
-  if (marked) table.notes.emplace_back("*: more threads than cores.");
   return table;
 }
 

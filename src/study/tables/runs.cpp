@@ -1,5 +1,8 @@
 #include <functional>
+#include <set>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "point_table.hpp"
 #include "rueda/core/text.hpp"
@@ -151,15 +154,28 @@ Table startup_table(const StudyFigures& all) {
                       "new connections, and kernels that were chosen or compiled."});
 }
 
+/// The model and all but P and batch in which series of this study differ.
+std::string subject_of(const Series& series, const StudyFigures& all) {
+  std::set<Processor> processors;
+  std::set<std::size_t> pixels;
+  for (const SeriesFigures& other : all) {
+    processors.insert(other.series->processor);
+    if (other.series->model == series.model) pixels.insert(other.series->image_size);
+  }
+  std::string name = series.model;
+  if (!series.variant.empty()) name += ", " + series.variant;
+  if (processors.size() > 1) name += std::string(", ") + to_string(series.processor);
+  if (pixels.size() > 1) name += fmt::format(", {} pixels", series.image_size);
+  return name + (series.source == "rueda" ? "" : " (" + series.source + ")");
+}
+
 Table batch_table(const Study& study, const StudyFigures& all) {
   Batches batches;
   for_points(all, [&](const PointFigures& f) {
     const Point& p = *f.point;
-    const std::string& variant = f.series->variant;
-    const std::string name = p.model + (variant.empty() ? "" : ", " + variant) +
-                             (p.source == "rueda" ? "" : " (" + p.source + ")");
     if (p.rank_batch > 0)
-      add_batch(batches, name, p, p.processor == Processor::timed ? "nothing computed" : "");
+      add_batch(batches, subject_of(*f.series, all), p,
+                p.processor == Processor::timed ? "nothing computed" : "");
   });
   for (const Attempt& a : study.failed) {
     Point refused;

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 #include <catch2/catch.hpp>
 
@@ -100,14 +103,6 @@ TEST_CASE("a phase grows only by more than repeats differ", "[study]") {
   // 0, and 300 ms or more of a step; the repeats differ by 200 or 500 ms.
   CHECK_THAT(text(2.5), Contains("the phase that grows most is the exposed all-reduce"));
   CHECK_THAT(text(4.0), !Contains("grows most"));
-}
-
-TEST_CASE("the overview says what its mark means where it has one", "[study]") {
-  for (const double threads : {1.0, 2.0}) {
-    const Evaluated all({observe(made_run({.threads = threads, .cores = 1}))});
-    const std::string text = to_markdown(overview_table(all.figures));
-    CHECK((text.find("*: more threads than cores.") != text.npos) == (threads > 1));
-  }
 }
 
 TEST_CASE("a single P has no speedup", "[study]") {
@@ -325,6 +320,44 @@ TEST_CASE("every table of a timed run says that nothing was computed", "[study]"
   for (RunResult& run : runs)
     for (RankResult& rank : run.ranks) rank.backend = "timed";
   CHECK(lacking() == std::vector<std::string>{});
+}
+
+TEST_CASE("rows of several processors differ in every table", "[study]") {
+  std::vector<RunResult> runs = runs_of({{1, 4}, {1, 5}, {1, 6}, {1, 7}});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string kind = i < 2 ? "cpu" : "cuda";
+    for (RankResult& rank : runs[i].ranks) {
+      rank.backend = kind;
+      rank.device = kind + (i % 2 == 0 ? " one" : " two");
+    }
+  }
+  const Evaluated all(observe_all(runs));
+  Tables tables = study_tables({}, all.figures);
+  std::ranges::move(book_layout(all.figures, all.observations), std::back_inserter(tables));
+  const auto rows_of = [&](const std::string& id) {
+    const auto table = std::ranges::find(tables, id, &Table::id);
+    REQUIRE(table != tables.end());
+    std::set<std::string> names;  // of the texts alone: figures differ anyway
+    for (const auto& row : table->rows) {
+      std::string name;
+      for (const Cell& cell : row) name += cell.text() + "|";
+      names.insert(name);
+    }
+    return names.size();
+  };
+  CHECK(rows_of("scaling") == 4);
+  CHECK(rows_of("batches") == 4);
+  CHECK(rows_of("book_task_10_3") == 2);
+}
+
+TEST_CASE("what was not given is in no name, and a star has its legend", "[study]") {
+  std::vector<RunResult> runs = runs_of({{1, 4}, {2, 2}});
+  const auto all = make_series(observe_all(with(runs, "wire", {"null", "bf16"})));
+  for (const Series& one : all) CHECK_THAT(one.label, !Contains("null"));
+  const auto note = [&] { return to_text(overview_table(Evaluated(observe_all(runs)).figures)); };
+  CHECK_THAT(note(), !Contains("*: more threads than cores."));
+  for (RankResult& rank : runs[1].ranks) rank.threads = 1000;
+  CHECK_THAT(note(), Contains("*: more threads than cores."));
 }
 
 TEST_CASE("a rank with more images is no straggler for that", "[study]") {
