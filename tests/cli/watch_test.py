@@ -92,13 +92,16 @@ class Watch(ProgramCase):
             time.sleep(0.1)
 
     def test_a_rank_that_is_stopped_for_some_seconds(self):
-        words = ["train", *TIMED, "--epochs", "10000", "--run-dir", "gap", "--progress", "lines"]
+        # 20 steps of 0.4 s an epoch: the status is read and the rank is stopped long before the epoch ends. Between
+        # two epochs no step is under way.
+        words = ["train", "--backend", "timed", "--compute-ms", "400", "--data-limit", "40", "--batch-per-rank", "1",
+                 "--epochs", "10000", "--run-dir", "gap", "--progress", "lines"]  # fmt: skip
         command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, *words]
         status, record = self.folder / "gap" / "status.json", self.folder / "gap" / "run.json"
         with subprocess.Popen(command, cwd=self.folder, env=environment({}), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True) as run:  # fmt: skip
             try:
-                self.wait_until(lambda: status.exists() and self.read(status)["epoch"] > 3)
+                self.wait_until(lambda: status.exists() and 5 < self.read(status)["step"] < 12)
                 rank = self.process_of(run.pid, 1)
                 os.kill(rank, signal.SIGSTOP)
                 self.wait_until(lambda: "no step since" in self.program.run("watch", "gap", "--once").out)
