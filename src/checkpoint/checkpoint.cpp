@@ -18,7 +18,6 @@ namespace rueda {
 namespace {
 
 // Names in a checkpoint.
-constexpr const char* kWeightsName = "weights.safetensors";
 constexpr const char* kMomentumName = "momentum.safetensors";
 constexpr const char* kHistoryName = "history.json";
 
@@ -79,13 +78,13 @@ CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool
 /// Returns what is on the disk now.
 std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& graph,
                                         const Snapshot& s, std::size_t steps) {
-  save_weights(graph, directory / kWeightsName, s.parameters, s.statistics, steps);
+  save_weights(graph, directory / kCheckpointWeightsName, s.parameters, s.statistics, steps);
   save_weights(graph, directory / kMomentumName, s.velocities, {}, 0);
   write_output(directory / kHistoryName, [&s](const TextSink& put) {
     for (const SharedText& piece : s.history) put(*piece);
   });
   std::vector<CheckpointFile> files;
-  for (const char* name : {kWeightsName, kMomentumName, kHistoryName})
+  for (const char* name : {kCheckpointWeightsName, kMomentumName, kHistoryName})
     files.push_back(sum_file(directory, name));
   return files;
 }
@@ -144,7 +143,7 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
 
 Manifest verify_checkpoint(const fs::path& checkpoint) {
   Manifest manifest = verify(checkpoint, false);
-  for (const std::string name : {kWeightsName, kMomentumName, kHistoryName})
+  for (const std::string name : {kCheckpointWeightsName, kMomentumName, kHistoryName})
     checkpoint_file(checkpoint).require(has(manifest, name), "its manifest lacks " + name);
   return manifest;
 }
@@ -154,7 +153,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.parameters.resize(graph.parameter_count());
   s.statistics.resize(graph.statistics_count());
   s.velocities.resize(graph.parameter_count());
-  load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
+  load_weights(graph, checkpoint / kCheckpointWeightsName, s.parameters, s.statistics);
   load_weights(graph, checkpoint / kMomentumName, s.velocities, {});
   s.history = {share(read_whole(checkpoint_file(checkpoint / kHistoryName), kMostHistoryBytes))};
   return s;

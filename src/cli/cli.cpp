@@ -185,6 +185,16 @@ std::string unknown_option(const CLI::App& begun, const std::vector<std::string>
   return "unknown option " + printable(rest.front()) + hint_for(begun, name, value);
 }
 
+/// A word that belongs to no option: perhaps to the one that is required.
+std::string stray_word(const CLI::App& begun, const std::string& word) {
+  std::string text = "unexpected argument " + printable(word);
+  for (const CLI::Option* option : begun.get_options()) {
+    if (!option->get_required() || option->get_positional() || option->count() > 0) continue;
+    text += ": did you mean " + option->get_name() + ' ' + printable(word) + '?';
+  }
+  return text;
+}
+
 /// CLI11's message, or a plainer one where CLI11 names no remedy.
 std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto rest = app.remaining(true);
@@ -198,7 +208,7 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
            ": give one of " + known_commands(begun);
   }
   if (first.starts_with('-')) return unknown_option(begun, rest);
-  if (!first.empty()) return "unexpected argument " + printable(first);
+  if (!first.empty()) return stray_word(begun, first);
   const std::string message = error.what();
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
     return message + ": give one of the two";

@@ -50,9 +50,8 @@ constexpr const char* kUseAuto =
     "give --all-reduce auto, or the algorithm that rueda bench all-reduce finds fastest";
 constexpr std::array<Removal, 4> kRemovals{{
     {"train", "wire-error-feedback",
-     "it halved a difference that another seed makes ten times as large; give --wire bf16 alone, "
-     "or "
-     "--wire fp32"},
+     "it halved a difference that another seed makes ten times as large; give --wire bf16 alone "
+     "or --wire fp32"},
     {"train", "reduce-table", kUseAuto},
     {"all-reduce", "reduce-table", kUseAuto},
     {"bench", "tune",

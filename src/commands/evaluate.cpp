@@ -121,7 +121,7 @@ class Evaluation {
     const auto point = find_resume_point(world_, config_);
     if (!point) return;
     const Manifest& m = point->manifest;
-    weights_ = point->checkpoint + "/weights.safetensors";
+    weights_ = point->checkpoint + "/" + kCheckpointWeightsName;
     for (const std::string& remark : point->remarks) log(LogLevel::info, remark);
     if (!config_.given.contains("batch-per-rank"))  // the same batches give the same bits
       config_.batch_per_rank = even_split(m.global_batch, m.world * m.micro_batches, 0).size();
@@ -136,7 +136,7 @@ class Evaluation {
       } catch (const InputError&) {
         std::error_code none;
         if (left == 0 || config_.resume.empty() || std::filesystem::exists(weights_, none)) throw;
-        weights_ = latest_checkpoint(config_).checkpoint + "/weights.safetensors";
+        weights_ = latest_checkpoint(config_).checkpoint + "/" + kCheckpointWeightsName;
         log(LogLevel::info,
             "the run goes on and has removed that checkpoint: weights of " + weights_);
       }

@@ -99,7 +99,8 @@ class CpuBackend final : public HostBackend {
   bool offers(Precision precision) const override {
     if (precision != Precision::bf16) return precision == Precision::fp32;
     try {
-      return preferred_layout(context_.engine, precision), true;
+      preferred_layout(context_.engine, precision);
+      return true;
     } catch (const InputError&) {
       return false;
     }

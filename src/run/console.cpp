@@ -198,7 +198,14 @@ void Console::on_step(const TrainPosition& position, std::span<const RankTimes> 
 
 void Console::on_evaluation(std::size_t done, std::size_t of, double seconds) {
   const double left = live_ ? live_->on_evaluation(done, of, seconds) : NAN;
-  if (bar_) bar_->update({epoch_, done, 0, NAN, seconds, epochs_, of, "", true, left});
+  if (!bar_) return;
+  bar_->update({.epoch = epoch_,
+                .step = done,
+                .seconds = seconds,
+                .epochs = epochs_,
+                .steps = of,
+                .evaluates = true,
+                .left = left});
 }
 
 void Console::on_epoch(RunRecord& run) {

@@ -58,10 +58,11 @@ class LiveStatus {
   /// As TrainObserver::on_step. Fills in `Progress::slowest`.
   void on_step(Progress& progress, std::span<const RankTimes> ranks) {
     const std::lock_guard lock(mutex_);
-    if (!ranks.empty() && ranks.front().step() > 0) add_window(ranks);
-    // They are of the step before; of an epoch's last one they came with its records.
-    if (!ranks.empty() && ranks.front().step() > 0 && progress.step > 1)
-      pace_.add(progress.epoch, progress.step - 1, ranks);
+    if (!ranks.empty() && ranks.front().step() > 0) {
+      add_window(ranks);
+      // They are of the step before; of an epoch's last one they came with its records.
+      if (progress.step > 1) pace_.add(progress.epoch, progress.step - 1, ranks);
+    }
     progress.slowest = in_words(slow_.now());
     progress.left = pace_.left_after(progress.epoch, progress.step);
     status_.usual_step = pace_.usual_step();

@@ -82,8 +82,8 @@ void compare_options(ResumePoint& point, const TrainConfig& config) {
     if (option.resume == Resume::must_agree) {
       throw InputError(fmt::format(
           "--resume: --{} is {}, but the run of {} has {}: leave it out, or begin a new run with "
-          "--init-weights {}/weights.safetensors",
-          option.name, mine, point.checkpoint, its, point.checkpoint));
+          "--init-weights {}/{}",
+          option.name, mine, point.checkpoint, its, point.checkpoint, kCheckpointWeightsName));
     }
     if (option.resume == Resume::changes_bits) {
       point.remarks.push_back(
@@ -113,7 +113,7 @@ std::string option_of(const Manifest& manifest, const char* name) {
 /// A file that somebody's checkpoint names is not written unasked.
 void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
   const std::string before = option_of(point.manifest, "save-weights");
-  if (before.empty() || before == kNoWeights || !config.save_weights.empty()) return;
+  if (!names_weights(before) || !config.save_weights.empty()) return;
   point.remarks.push_back(
       fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
                   "to have them written at the end",

@@ -143,7 +143,7 @@ void discard_later(const TrainConfig& config, const std::string& checkpoint,
 }
 
 void check_weights_target(const TrainConfig& config, bool own_file) {
-  if (config.save_weights.empty() || config.save_weights == kNoWeights) return;
+  if (!names_weights(config.save_weights)) return;
   const fs::path path = config.save_weights;
   std::error_code ignored;
   const auto refuse = [&](const std::string& why, const std::string& remedy) {
@@ -178,7 +178,7 @@ void check_output_file(const std::string& option, const std::string& path) {
 
 std::string overwrite_remark(const TrainConfig& config) {
   std::error_code none;
-  const bool weights = !config.save_weights.empty() && fs::exists(config.save_weights, none);
+  const bool weights = names_weights(config.save_weights) && fs::exists(config.save_weights, none);
   const bool replaces =
       weights || !config.resume.empty() || (!config.run_dir.empty() && holds_run(config.run_dir));
   if (!config.overwrite || replaces) return "";

@@ -125,8 +125,7 @@ Dataset open_data(const TrainConfig& config) {
   Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
   if (config.data_limit > data.train.size())
     data.remarks.push_back(
-        fmt::format("--data-limit {} is more than the {} training images: all "
-                    "are used",
+        fmt::format("--data-limit {} is more than the {} training images: all are used",
                     config.data_limit, data.train.size()));
   if (config.data_limit > 0) data.train.truncate(config.data_limit);
   return data;
@@ -196,7 +195,7 @@ void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
   try {
     save_weights(graph, file, parameters, statistics, steps);
   } catch (const RunError& error) {
-    if (!run.config.save_weights.empty()) throw;
+    if (names_weights(run.config.save_weights)) throw;
     log(LogLevel::warn,
         fmt::format("the weights are not kept: {}; the run itself is complete", error.what()));
   }

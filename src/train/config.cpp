@@ -91,8 +91,7 @@ void check_timed(const TrainConfig& c) {
       "--backend timed keeps no activations, so that any batch would fit: give --batch-per-rank "
       "a number");
   require(c.audit_every == 0, "--backend timed computes nothing to audit: leave out --audit-every");
-  const bool saves = !c.save_weights.empty() && c.save_weights != kNoWeights;
-  require(!c.target_accuracy && !saves && c.init_weights.empty() &&
+  require(!c.target_accuracy && !names_weights(c.save_weights) && c.init_weights.empty() &&
               c.fault.kind == InjectedFault::Kind::none && !c.profile_layers,
           "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
           "--save-weights, --inject and --profile-layers");
@@ -109,7 +108,7 @@ void check_resume(const TrainConfig& c) {
 
 std::string final_weights(const TrainConfig& config) {
   if (config.save_weights == kNoWeights || config.backend == BackendChoice::timed) return "";
-  if (!config.save_weights.empty()) return config.save_weights;
+  if (names_weights(config.save_weights)) return config.save_weights;
   return (std::filesystem::path(config.run_dir) / kFinalWeightsName).string();
 }
 

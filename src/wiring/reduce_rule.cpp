@@ -3,6 +3,15 @@
 #include <string>
 
 namespace rueda {
+namespace {
+
+std::string place_text(const ReduceSituation& situation) {
+  if (situation.hosts == 1) return "one host without shared memory for gradients";
+  if (situation.most_on_a_host == 1) return "several hosts of one rank each";
+  return "several hosts of several ranks";
+}
+
+}  // namespace
 
 std::size_t usual_segment_bytes(const ReduceSituation& situation) {
   const bool between_hosts = situation.hosts > 1;
@@ -22,10 +31,7 @@ ReduceTable reduce_rule(const ReduceSituation& situation) {
   const bool nested = situation.hosts > 1 && situation.most_on_a_host > 1;
   table.rows.push_back({.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
                                 usual_segment_bytes(situation)}});
-  table.why = std::string("by the rule for ") +
-              (nested                ? "several hosts of several ranks"
-               : situation.hosts > 1 ? "several hosts of one rank each"
-                                     : "one host without shared memory for gradients");
+  table.why = "by the rule for " + place_text(situation);
   return table;
 }
 

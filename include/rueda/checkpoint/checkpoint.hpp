@@ -83,6 +83,8 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
 
 /// The subdirectory of a run directory.
 inline constexpr const char* kCheckpointsName = "checkpoints";
+/// In a checkpoint: a file that --init-weights takes.
+inline constexpr const char* kCheckpointWeightsName = "weights.safetensors";
 
 /// All entries of `directory` that have a checkpoint's name, the latest
 /// position first; none if the directory does not exist. Opens none of them.

@@ -156,6 +156,10 @@ struct TrainConfig {
 inline constexpr const char* kFinalWeightsName = "weights.safetensors";
 /// In place of a path of --save-weights: keep none.
 inline constexpr const char* kNoWeights = "none";
+/// Whether a value of --save-weights is a path.
+inline bool names_weights(const std::string& save_weights) {
+  return !save_weights.empty() && save_weights != kNoWeights;
+}
 
 /// Where the weights go at the end: to --save-weights, without it into the run
 /// directory; empty: nowhere, by `none` or because nothing is trained.
