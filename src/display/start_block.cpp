@@ -74,7 +74,8 @@ std::string learning_rate(const RunRecord& run) {
   }
   text += fmt::format(", {} schedule", to_string(c.lr_schedule));
   if (c.warmup_epochs > 0)
-    text += fmt::format(" after {} epochs of warm-up", setting_text(c.warmup_epochs));
+    text += fmt::format(" after {} {} of warm-up", setting_text(c.warmup_epochs),
+                        c.warmup_epochs == 1 ? "epoch" : "epochs");
   return text;
 }
 

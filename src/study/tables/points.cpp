@@ -241,8 +241,8 @@ Table straggler_table(const StudyFigures& all) {
   return point_table(
       "stragglers", "How even the ranks were", all, row,
       {"By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in "
-       "the last epoch of the run that stands for the repeats. Where batches of ranks differ, the "
-       "figures are those of ranks with a mean rank's images.",
+       "the last epoch of the run that stands for the repeats. Where ranks have "
+       "different batches, each time is scaled to the mean batch.",
        "Step: the slowest rank's time over the steady full steps. A p90 far from the median is "
        "noise in single steps; a slowest rank far from the mean is a rank that is always late."});
 }

@@ -113,6 +113,8 @@ TEST_CASE("start block: the learning rate, and batches that do not divide", "[st
   run.config.nesterov = true;
   check(start_block(run), {"lr 0.2 (not scaled), cosine schedule after 1.5 epochs of warm-up",
                            "momentum 0.9 (Nesterov)"});
+  run.config.warmup_epochs = 1;
+  check(start_block(run), {"after 1 epoch of warm-up"});
   run.global_batch = 100;
   run.rank_batches = {34, 33, 33};
   run.config.accumulate = 2;

@@ -263,6 +263,7 @@ TEST_CASE("the timed backend needs a time, and only that backend takes one", "[c
           {[](auto& c) { c.batch_per_rank = kMostThatFits; }, "--batch-per-rank"},
           {[](auto& c) { c.target_accuracy = 0.8; }, "--target-accuracy"},
           {[](auto& c) { c.save_weights = "w.safetensors"; }, "--save-weights"},
+          {[](auto& c) { c.save_weights = kNoWeights; }},
           {[](auto& c) { c.profile_layers = true; }, "--profile-layers"},
           {[](auto& c) { c.backend = BackendChoice::cpu; }, "--backend timed"},
       },

@@ -19,6 +19,7 @@ namespace rueda::test {
 namespace {
 
 using Catch::Contains;
+using Catch::EndsWith;
 
 const CudaVerdict kAware{true, "it says so"};
 const CudaVerdict kUnaware{false, "it was built without"};
@@ -154,6 +155,14 @@ TEST_CASE("the rule goes by hosts, memory, wire and length", "[reduce]") {
     CAPTURE(c.here.hosts, c.here.memory_is_on_host, c.here.may_share, c.bytes);
     CHECK(reduce_rule(c.here).way(c.bytes).algorithm == c.algorithm);
   }
+}
+
+TEST_CASE("the rule says for which hosts it is", "[reduce]") {
+  const auto why = [](ReduceSituation here) { return reduce_rule(here).why; };
+  CHECK_THAT(why({1, 4, true, true, Wire::fp32}), EndsWith("one host with shared memory"));
+  CHECK_THAT(why({1, 4, true, false, Wire::fp32}), Contains("one host without"));
+  CHECK_THAT(why({4, 1, true, false, Wire::fp32}), EndsWith("several hosts of one rank each"));
+  CHECK_THAT(why({2, 2, true, false, Wire::fp32}), EndsWith("several hosts of several ranks"));
 }
 
 TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[reduce]") {
