@@ -11,15 +11,15 @@
 
 #include <fmt/ranges.h>
 
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "commands/bench/bench.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/train/options.hpp"
+#include "launch/machine.hpp"
 #include "run/console.hpp"
 #include "run/train.hpp"
-#include "wiring/device_choice.hpp"
+#include "run/wiring/device_choice.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -6,9 +6,10 @@ usage: check_includes.py [--root DIR] [--compile]
 Rules (docs/architecture.md says why):
 - a room includes earlier rooms and itself only, in the order of ROOMS; rooms of one line of ROOMS do not
   include each other;
-- only the room WIRING includes the concrete backends and sums;
+- only the folder WIRING includes the concrete backends and sums;
 - headers of a library stay in the rooms of LIBRARIES and out of include/;
-- a header of include/ is used by another room or by another header of include/;
+- include/ holds the contracts: the page CONTRACTS names each header of it, and no other;
+- an include names its header from include/, src/ or the root: its room can be read there;
 - what is printed goes through harmless(), which foreign text in it cannot pass as escape codes, or one_line(),
   which it cannot pass as a line either; errors derive from rueda::Error, which is made so;
 - calls of std::filesystem take an error_code: what they would throw names neither option nor remedy;
@@ -27,8 +28,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ORDER = """core < kernels < data < model < weights < reduce < backend < optim < train < checkpoint < record < display
-< study < predict < mpi, cuda, cpu, timed < wiring < run < commands < cli < main < tests"""
+ORDER = """base < launch, kernels, data, model, reduce < backend < cpu, cuda, mpi, train < record < display < study
+< predict < run < commands < cli < main < tests"""
 ROOMS = [rooms.split(", ") for rooms in " ".join(ORDER.split()).split(" < ")]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 
@@ -38,16 +39,17 @@ LIBRARIES = [
     ("MPI", r"mpi(-ext)?\.h", {"mpi", "tests"}),
     ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
-    ("zlib", r"zlib\.h", {"data", "checkpoint", "tests"}),
-    ("hwloc", r"hwloc(/.*|\.h)", {"core"}),
+    ("zlib", r"zlib\.h", {"data", "run", "tests"}),
+    ("hwloc", r"hwloc(/.*|\.h)", {"launch"}),
     ("nlohmann-json", r"nlohmann/.*",
-     {"core", "weights", "checkpoint", "record", "study", "predict", "wiring", "run", "commands", "cli", "tests"}),
+     {"base", "model", "record", "study", "predict", "run", "commands", "cli", "tests"}),
     ("CLI11", r"CLI/.*", {"cli"}),
     ("toml++", r"toml\+\+/.*", {"cli"}),
     ("spdlog", r"spdlog/(?!fmt/).*", {"run"}),
 ]
-WIRING = "wiring"  # with this room in ROOMS the rules on concrete headers and on include/ hold
-CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/timed)/.*")
+WIRING = "src/run/wiring"
+CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/backend/timed)/.*")
+CONTRACTS = "docs/architecture.md"
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names
 GENERATED = {"plot_archive.hpp", "published_data.hpp", "version_config.hpp"}
@@ -93,9 +95,9 @@ def files(root):
 
 def resolve(root, file, name):
     """The file that `name` in quotes means, relative to the root, or None."""
-    folders = [file.parent, Path("include"), Path("src"), Path()]
-    if room_of(file) == "tests":  # may also include the private headers of a room
-        folders += [path.relative_to(root) for path in sorted((root / "src").iterdir())]
+    folders = [Path("include"), Path("src"), Path()]
+    if room_of(file) == "tests":
+        folders += [file.parent, Path("tests")]
     paths = (Path(os.path.normpath(folder / name)) for folder in folders)
     return next((path for path in paths if (root / path).is_file()), None)
 
@@ -116,7 +118,7 @@ def fault_of_own(file, target):
         return None
     if LEVEL[other] >= LEVEL[room]:
         return f"belongs to {other}, which {room} must not include"
-    may_name = room in (WIRING, "tests") or WIRING not in LEVEL
+    may_name = str(file.parent) == WIRING or room == "tests"
     if CONCRETE.fullmatch(str(target)) and not may_name:
         return f"is concrete: only {WIRING} includes it"
     return None
@@ -194,17 +196,14 @@ def faults_of_filesystem(root, file):
             yield f"{file}:{line}: fs::{call[1]} without an error_code: what it throws names no option and no remedy"
 
 
-def faults_of_public_headers(every):
-    """Those that only sources of their own room, and tests, include."""
-    used = {
-        include.target
-        for file, includes in every.items()
-        for include in includes
-        if include.target and (file.parts[0] == "include" or room_of(file) not in (room_of(include.target), "tests"))
-    }
-    for file in every:
-        if file.parts[0] == "include" and file not in used and WIRING in LEVEL:
-            yield f"{file}:1: only its own room includes it: move it to src/{room_of(file)}"
+def faults_of_contracts(root):
+    """Headers of include/ and names on the page of the contracts that do not go together."""
+    there = {str(path.relative_to(root / "include")) for path in (root / "include").rglob("*.hpp")}
+    named = set(re.findall(r"`(rueda/[\w/]+\.hpp)`", (root / CONTRACTS).read_text(encoding="utf-8")))
+    for name in sorted(there - named):
+        yield f"include/{name}:1: no contract of {CONTRACTS}: move it to the folder of its room in src"
+    for name in sorted(named - there):
+        yield f"{CONTRACTS}:1: include/{name} is not there"
 
 
 def compiler_flags(root):
@@ -245,7 +244,7 @@ def main():
     options = parser.parse_args()
     root = options.root.resolve()
     every = {file: list(includes_of(root, file)) for file in files(root)}
-    faults = [*faults_of_files(root, every), *faults_of_public_headers(every)]
+    faults = [*faults_of_files(root, every), *faults_of_contracts(root)]
     if options.compile:
         faults += faults_of_compiling(root, every)
     print("\n".join(faults), end="\n" if faults else "", file=sys.stderr)

@@ -1,4 +1,4 @@
-#include "cuda_backend.hpp"
+#include "cuda/backend/cuda_backend.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -12,10 +12,11 @@
 #define RUEDA_WITH_NVTX 0
 #endif
 
-#include "cuda_reduce_device.hpp"
-#include "cuda_work.hpp"
-#include "recording.hpp"
-#include "rueda/core/error.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "cuda/backend/cuda_reduce_device.hpp"
+#include "cuda/backend/cuda_work.hpp"
+#include "cuda/backend/recording.hpp"
 
 namespace rueda::cuda {
 namespace {

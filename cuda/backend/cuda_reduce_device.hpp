@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/backend/peer_blocks.hpp"
 #include "cuda/device/handles.hpp"
 #include "cuda/kernels/kernels.hpp"
-#include "peer_blocks.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda::cuda {

@@ -4,11 +4,12 @@
 #include <cstring>
 #include <mutex>
 
+#include "backend/host_batch.hpp"
+#include "backend/memory_plan.hpp"
+#include "base/clock.hpp"
 #include "cuda/device/device_query.hpp"
 #include "cuda/kernels/kernels.hpp"
 #include "cuda/operations/operations.hpp"
-#include "rueda/backend/host_batch.hpp"
-#include "rueda/backend/memory_plan.hpp"
 
 namespace rueda::cuda {
 

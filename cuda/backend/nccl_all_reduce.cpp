@@ -1,11 +1,11 @@
-#include "nccl_all_reduce.hpp"
+#include "cuda/backend/nccl_all_reduce.hpp"
 
 #include <exception>
 
 #include <fmt/format.h>
 #include <nccl.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda::cuda {
 namespace {

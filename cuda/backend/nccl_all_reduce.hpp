@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cuda_reduce_device.hpp"
+#include "cuda/backend/cuda_reduce_device.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "base/clock.hpp"
 #include "cuda/device/handles.hpp"
 #include "rueda/backend/backend.hpp"
 

@@ -1,4 +1,4 @@
-#include "conv_plans.hpp"
+#include "cuda/cudnn/conv_plans.hpp"
 
 #include <numeric>
 

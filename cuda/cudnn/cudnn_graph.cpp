@@ -1,8 +1,8 @@
-#include "cudnn_graph.hpp"
+#include "cuda/cudnn/cudnn_graph.hpp"
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda::cuda {
 namespace {

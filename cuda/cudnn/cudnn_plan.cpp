@@ -1,4 +1,4 @@
-#include "cudnn_plan.hpp"
+#include "cuda/cudnn/cudnn_plan.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cudnn_graph.hpp"
-#include "kept_plans.hpp"
+#include "cuda/cudnn/cudnn_graph.hpp"
+#include "cuda/cudnn/kept_plans.hpp"
 
 namespace rueda::cuda {
 

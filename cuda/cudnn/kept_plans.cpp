@@ -1,12 +1,12 @@
-#include "kept_plans.hpp"
+#include "cuda/cudnn/kept_plans.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "cudnn_plan.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "cuda/cudnn/cudnn_plan.hpp"
 
 namespace rueda::cuda {
 namespace {

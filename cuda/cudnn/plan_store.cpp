@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cudnn_plan.hpp"
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
+#include "cuda/cudnn/cudnn_plan.hpp"
 
 namespace rueda::cuda {
 namespace {

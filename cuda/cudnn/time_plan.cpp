@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <array>
 
-#include "cudnn_plan.hpp"
-#include "rueda/core/random.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "cuda/cudnn/cudnn_plan.hpp"
 
 namespace rueda::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "device_query.hpp"
+#include "cuda/device/device_query.hpp"
 
 #include <array>
 #include <bit>
@@ -9,7 +9,7 @@
 #include <cudnn_graph.h>
 #endif
 
-#include "handles.hpp"
+#include "cuda/device/handles.hpp"
 
 namespace rueda {
 namespace cuda {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
+#include "reduce/exchange_buffer.hpp"
 #include "rueda/backend/device_monitor.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/reduce/exchange_buffer.hpp"
 
 namespace rueda {
 

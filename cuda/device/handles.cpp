@@ -1,4 +1,4 @@
-#include "handles.hpp"
+#include "cuda/device/handles.hpp"
 
 #include <cstdlib>
 #include <string>
@@ -7,8 +7,8 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "cuda/kernels/kernels.hpp"
-#include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
 namespace {

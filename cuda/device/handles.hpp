@@ -7,7 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "rueda/core/waiting.hpp"
+#include "base/clock.hpp"
+#include "base/waiting.hpp"
 
 // For host files only: some nvcc releases reject a defaulted source_location.
 

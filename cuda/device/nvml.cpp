@@ -1,6 +1,6 @@
 #include <dlfcn.h>
 
-#include "device_query.hpp"
+#include "cuda/device/device_query.hpp"
 
 // The few functions that are used, as NVIDIA's reference of NVML has them; its
 // header is not in every toolkit.

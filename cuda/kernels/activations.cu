@@ -1,5 +1,5 @@
-#include "columns.cuh"
-#include "rueda/kernels/batch_norm.hpp"
+#include "cuda/kernels/columns.cuh"
+#include "kernels/batch_norm.hpp"
 
 namespace rueda::cuda {
 namespace {

@@ -1,5 +1,5 @@
-#include "columns.cuh"
-#include "rueda/kernels/batch_norm.hpp"
+#include "cuda/kernels/columns.cuh"
+#include "kernels/batch_norm.hpp"
 
 // Batch normalisation in two passes over memory each way: forward sums and
 // applies, backward sums and applies. Everything that lies next to it is done

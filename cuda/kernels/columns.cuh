@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launch.cuh"
+#include "cuda/kernels/launch.cuh"
 
 // Matrices with a row per pixel and a column per channel. A thread keeps to its
 // columns, so what belongs to a channel is read once; a block is some columns

@@ -1,7 +1,7 @@
-#include "launch.cuh"
-#include "rueda/kernels/batch_norm.hpp"
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/kernels/element_hash.hpp"
+#include "base/bfloat16.hpp"
+#include "base/element_hash.hpp"
+#include "cuda/kernels/launch.cuh"
+#include "kernels/batch_norm.hpp"
 
 // Packs of 16 bytes, several at once, where memory traffic is all that counts;
 // single floats in what is few.

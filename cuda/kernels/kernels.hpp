@@ -7,11 +7,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/pixel.hpp"
-#include "rueda/kernels/sgd.hpp"
-#include "rueda/kernels/softmax_loss.hpp"
+#include "base/bfloat16.hpp"
+#include "base/element_hash.hpp"
+#include "kernels/pixel.hpp"
+#include "kernels/sgd.hpp"
+#include "kernels/softmax_loss.hpp"
 
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
 /// work on `stream` and returns at once. A length of 0, be it of elements, rows,

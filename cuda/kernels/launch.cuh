@@ -9,9 +9,9 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels.hpp"
-#include "rueda/core/split.hpp"
-#include "rueda/kernels/bfloat16.hpp"
+#include "base/bfloat16.hpp"
+#include "base/split.hpp"
+#include "cuda/kernels/kernels.hpp"
 
 // How the .cu files spread work over threads: grid-stride loops, so that any length fits any grid.
 

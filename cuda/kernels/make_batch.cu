@@ -1,5 +1,5 @@
-#include "launch.cuh"
-#include "rueda/kernels/pixel.hpp"
+#include "cuda/kernels/launch.cuh"
+#include "kernels/pixel.hpp"
 
 namespace rueda::cuda {
 namespace {

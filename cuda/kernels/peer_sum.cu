@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "launch.cuh"
+#include "cuda/kernels/launch.cuh"
 #include "rueda/reduce/reduce_device.hpp"
 
 // Sums of arrays that may lie on other GPUs. A thread loads its place of all

@@ -1,5 +1,5 @@
-#include "launch.cuh"
-#include "rueda/kernels/max_pool.hpp"
+#include "cuda/kernels/launch.cuh"
+#include "kernels/max_pool.hpp"
 
 // A thread takes sixteen bytes of channels of one pixel, or one channel where
 // they do not divide so: the threads of a warp then read neighbours, and what

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "columns.cuh"
-#include "rueda/kernels/softmax_loss.hpp"
+#include "cuda/kernels/columns.cuh"
+#include "kernels/softmax_loss.hpp"
 
 namespace rueda::cuda {
 namespace {

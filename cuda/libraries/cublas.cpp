@@ -3,7 +3,7 @@
 #include <cublas_v2.h>
 #include <dlfcn.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 // The functions of cuBLAS that are called, by way of the library, which is loaded
 // when the first of them is. The loader takes longer to bring cuBLAS into memory

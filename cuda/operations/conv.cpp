@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/memory_plan.hpp"
+#include "base/error.hpp"
 #include "cuda/cudnn/conv_plans.hpp"
-#include "rueda/backend/memory_plan.hpp"
-#include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
 namespace {

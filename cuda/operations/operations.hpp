@@ -11,11 +11,11 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "backend/precision.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "cuda/device/handles.hpp"
 #include "cuda/kernels/kernels.hpp"
 #include "rueda/backend/backend.hpp"
-#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda::cuda {

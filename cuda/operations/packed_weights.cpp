@@ -1,4 +1,4 @@
-#include "operations.hpp"
+#include "cuda/operations/operations.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::cuda {

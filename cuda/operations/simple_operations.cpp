@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "operations.hpp"
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
+#include "cuda/operations/operations.hpp"
 
 // Operations that are one kernel, or one product, each way.
 

@@ -1,4 +1,4 @@
-#include "corrupting_exchange.hpp"
+#include "mpi/exchange/corrupting_exchange.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "outer_exchange.hpp"
+#include "mpi/exchange/outer_exchange.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 

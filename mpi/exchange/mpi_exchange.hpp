@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "exchange.hpp"
 #include "mpi/session/communicator.hpp"
+#include "rueda/reduce/exchange.hpp"
 
 namespace rueda {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "exchange.hpp"
+#include "rueda/reduce/exchange.hpp"
 
 namespace rueda {
 

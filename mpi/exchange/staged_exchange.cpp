@@ -1,8 +1,8 @@
-#include "staged_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
 
 #include <algorithm>
 
-#include "rueda/core/split.hpp"
+#include "base/split.hpp"
 
 namespace rueda {
 

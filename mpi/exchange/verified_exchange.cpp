@@ -1,11 +1,11 @@
-#include "verified_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
 
 #include <array>
 #include <bit>
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda {
 namespace {

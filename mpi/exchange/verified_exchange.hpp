@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "outer_exchange.hpp"
+#include "mpi/exchange/outer_exchange.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 

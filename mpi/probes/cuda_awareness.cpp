@@ -1,4 +1,4 @@
-#include "cuda_awareness.hpp"
+#include "mpi/probes/cuda_awareness.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -3,8 +3,8 @@
 #include <array>
 #include <string>
 
+#include "base/text.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/core/text.hpp"
 
 namespace rueda {
 

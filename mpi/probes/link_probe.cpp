@@ -1,4 +1,4 @@
-#include "link_probe.hpp"
+#include "mpi/probes/link_probe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/statistics.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/record/statistics.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "reduce/ring_plan.hpp"
 
 namespace rueda {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "rueda/reduce/exchange_buffer.hpp"
+#include "reduce/exchange_buffer.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "communicator.hpp"
+#include "mpi/session/communicator.hpp"
 
 #include <array>
 #include <bit>
@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "mpi_call.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/split.hpp"
+#include "base/clock.hpp"
+#include "base/split.hpp"
+#include "mpi/session/mpi_call.hpp"
 
 namespace rueda {
 namespace {

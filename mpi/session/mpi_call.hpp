@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-#include "rueda/core/machine.hpp"
+#include "base/clock.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "session.hpp"
+#include "mpi/session/session.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include "mpi_call.hpp"
-#include "rueda/core/text.hpp"
+#include "base/text.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "watchdog.hpp"
+#include "mpi/session/watchdog.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "mpi_call.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/start_thread.hpp"
-#include "rueda/core/text.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/start_thread.hpp"
+#include "base/text.hpp"
+#include "base/waiting.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {

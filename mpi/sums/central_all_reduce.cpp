@@ -1,6 +1,6 @@
-#include "central_all_reduce.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
 
-#include "rueda/reduce/tree_order.hpp"
+#include "reduce/tree_order.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "doubling_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
 
 #include <bit>
 

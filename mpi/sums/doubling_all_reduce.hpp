@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "message_all_reduce.hpp"
+#include "mpi/sums/message_all_reduce.hpp"
 
 namespace rueda {
 

@@ -1,12 +1,12 @@
-#include "fixed_order_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "ring_all_reduce.hpp"
-#include "rueda/core/split.hpp"
-#include "rueda/reduce/tree_order.hpp"
+#include "base/split.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
+#include "reduce/tree_order.hpp"
 
 // The fixed order, in words.
 //

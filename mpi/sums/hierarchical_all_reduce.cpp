@@ -1,11 +1,11 @@
-#include "hierarchical_all_reduce.hpp"
+#include "mpi/sums/hierarchical_all_reduce.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "fixed_order_all_reduce.hpp"
-#include "ring_all_reduce.hpp"
-#include "rueda/core/split.hpp"
+#include "base/split.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 
 namespace rueda {
 

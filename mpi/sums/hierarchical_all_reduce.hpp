@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "host_layout.hpp"
-#include "message_all_reduce.hpp"
+#include "mpi/sums/host_layout.hpp"
+#include "mpi/sums/message_all_reduce.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "host_layout.hpp"
+#include "mpi/sums/host_layout.hpp"
 
 #include <algorithm>
 #include <bit>

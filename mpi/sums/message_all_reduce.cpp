@@ -1,4 +1,4 @@
-#include "message_all_reduce.hpp"
+#include "mpi/sums/message_all_reduce.hpp"
 
 namespace rueda {
 

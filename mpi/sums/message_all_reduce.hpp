@@ -4,9 +4,9 @@
 #include <span>
 #include <utility>
 
-#include "mpi/exchange/exchange.hpp"
+#include "reduce/ring_plan.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "rueda/reduce/exchange.hpp"
 
 namespace rueda {
 

@@ -1,11 +1,11 @@
-#include "peer_memory.hpp"
+#include "mpi/sums/peer_memory.hpp"
 
 #include <exception>
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "mpi/session/mpi_call.hpp"
-#include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {

@@ -1,12 +1,12 @@
-#include "ring_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 
 #include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "rueda/core/split.hpp"
-#include "rueda/reduce/algorithm.hpp"
+#include "base/split.hpp"
+#include "reduce/algorithm.hpp"
 
 // The ring, in words.
 //

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "message_all_reduce.hpp"
+#include "mpi/sums/message_all_reduce.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "shared_all_reduce.hpp"
+#include "mpi/sums/shared_all_reduce.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -12,9 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
 #include "mpi/session/mpi_call.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "reduce/ring_plan.hpp"
 
 namespace rueda {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mpi/session/communicator.hpp"
-#include "peer_memory.hpp"
+#include "mpi/sums/peer_memory.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 
 namespace rueda {

@@ -1,11 +1,11 @@
-#include "wire_ring_all_reduce.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "rueda/core/split.hpp"
-#include "rueda/kernels/bfloat16.hpp"
+#include "base/bfloat16.hpp"
+#include "base/split.hpp"
 
 // With bf16 on the wire the steps are the same; here is what differs.
 //

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "ring_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 
 namespace rueda {
 

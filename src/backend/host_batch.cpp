@@ -1,9 +1,9 @@
-#include "rueda/backend/host_batch.hpp"
+#include "backend/host_batch.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "rueda/kernels/bfloat16.hpp"
+#include "base/bfloat16.hpp"
 
 // The steps of kernels::input_value, each done once for all values that share
 // it. Floating-point contraction is off in the whole program, so that

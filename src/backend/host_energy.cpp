@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
 #include "rueda/backend/device_monitor.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

@@ -2,8 +2,8 @@
 #include <numbers>
 #include <vector>
 
+#include "base/random.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/core/random.hpp"
 
 namespace rueda {
 namespace {

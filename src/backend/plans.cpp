@@ -2,9 +2,9 @@
 #include <functional>
 #include <numeric>
 
+#include "backend/memory_plan.hpp"
+#include "backend/program.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/memory_plan.hpp"
-#include "rueda/backend/program.hpp"
 
 namespace rueda {
 namespace {

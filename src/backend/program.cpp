@@ -1,9 +1,9 @@
-#include "rueda/backend/program.hpp"
+#include "backend/program.hpp"
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/error.hpp"
 
 namespace rueda {
 

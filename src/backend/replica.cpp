@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "rueda/core/error.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
 
 namespace rueda {
 

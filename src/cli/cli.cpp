@@ -1,4 +1,4 @@
-#include "cli.hpp"
+#include "cli/cli.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,14 +10,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
-#include "help.hpp"
-#include "hints.hpp"
-#include "options.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/display/text.hpp"
-#include "wiring/open_backend.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/help.hpp"
+#include "cli/hints.hpp"
+#include "cli/options.hpp"
+#include "display/run_text.hpp"
+#include "display/text.hpp"
+#include "run/wiring/open_backend.hpp"
 
 namespace rueda {
 

@@ -1,13 +1,13 @@
-#include "help.hpp"
+#include "cli/help.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/train/options.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "display/text.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
-#include "hints.hpp"
+#include "cli/hints.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/text.hpp"
-#include "rueda/train/options.hpp"
+#include "base/text.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli.hpp"
-#include "rueda/train/options.hpp"
+#include "cli/cli.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 

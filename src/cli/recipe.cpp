@@ -1,4 +1,4 @@
-#include "recipe.hpp"
+#include "cli/recipe.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,13 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
-#include "core/text_input.hpp"
-#include "core/toml_depth.hpp"
-#include "hints.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/train/options.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "base/text_input.hpp"
+#include "base/toml_depth.hpp"
+#include "cli/hints.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -8,16 +8,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/bounded_json.hpp"
-#include "core/text_input.hpp"
-#include "help.hpp"
-#include "hints.hpp"
-#include "options.hpp"
-#include "recipe.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/bounded_json.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "base/text_input.hpp"
+#include "cli/help.hpp"
+#include "cli/hints.hpp"
+#include "cli/options.hpp"
+#include "cli/recipe.hpp"
+#include "record/run_json.hpp"
 #include "run/resume_point.hpp"
 
 namespace rueda {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "predict/predict.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/study/report.hpp"
 #include "rueda/train/config.hpp"
+#include "study/report.hpp"
 
 namespace rueda {
 

@@ -12,18 +12,18 @@
 
 #include <fmt/ranges.h>
 
-#include "commands.hpp"
+#include "commands/commands.hpp"
+#include "display/run_text.hpp"
+#include "display/text.hpp"
+#include "model/registry.hpp"
 #include "record/json_parts.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/record/run_json.hpp"
+#include "record/run_json.hpp"
 #include "run/console.hpp"
 #include "run/resume_point.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
+#include "run/wiring/open_backend.hpp"
 #include "train/evaluator.hpp"
-#include "wiring/open_backend.hpp"
 
 namespace rueda {
 namespace {

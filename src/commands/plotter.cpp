@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "commands.hpp"
+#include "base/error.hpp"
+#include "commands/commands.hpp"
 #include "plot_archive.hpp"
-#include "rueda/core/error.hpp"
 #include "run/run_directory.hpp"
 
 namespace rueda {

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/study/study.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "commands/commands.hpp"
 #include "run/run_directory.hpp"
 #include "study/json_view.hpp"
+#include "study/study.hpp"
 
 namespace rueda {
 namespace {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <ostream>
 
-#include "commands.hpp"
-#include "core/bounded_json.hpp"
-#include "core/text_input.hpp"
-#include "rueda/study/observation.hpp"
-#include "wiring/open_backend.hpp"
+#include "base/bounded_json.hpp"
+#include "base/text_input.hpp"
+#include "commands/commands.hpp"
+#include "run/wiring/open_backend.hpp"
+#include "study/observation.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
-#include "roofline.hpp"
+#include "commands/roofline.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,15 +9,15 @@
 
 #include <fmt/ranges.h>
 
-#include "commands.hpp"
-#include "rueda/backend/roof.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
+#include "backend/roof.hpp"
+#include "base/bfloat16.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "commands/commands.hpp"
+#include "display/text.hpp"
+#include "model/flops.hpp"
+#include "model/registry.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/model/flops.hpp"
-#include "rueda/model/registry.hpp"
 
 // What a step of training costs on a GPU, by counting: the CUDA backend's
 // passes over memory, their bytes, their arithmetic, their launches.

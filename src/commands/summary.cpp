@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "commands.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/display/model_summary.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/train/run_plan.hpp"
-#include "wiring/open_backend.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "commands/commands.hpp"
+#include "display/model_summary.hpp"
+#include "display/text.hpp"
+#include "launch/machine.hpp"
+#include "model/registry.hpp"
+#include "run/wiring/open_backend.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "commands.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "commands/commands.hpp"
 
 namespace rueda {
 namespace {

@@ -2,10 +2,10 @@
 #include <ostream>
 #include <thread>
 
-#include "commands.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/display/run_text.hpp"
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "commands/commands.hpp"
+#include "display/run_text.hpp"
 #include "run/run_directory.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "context.hpp"
+#include "cpu/context.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -6,9 +6,9 @@
 
 #include <sys/mman.h>
 
-#include "rueda/backend/memory_plan.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/split.hpp"
+#include "backend/memory_plan.hpp"
+#include "base/error.hpp"
+#include "base/split.hpp"
 
 namespace rueda::cpu {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "operations.hpp"
-#include "parallel.hpp"
-#include "rueda/backend/memory_plan.hpp"
+#include "backend/memory_plan.hpp"
+#include "cpu/operations.hpp"
+#include "cpu/parallel.hpp"
 
 namespace rueda::cpu {
 namespace {

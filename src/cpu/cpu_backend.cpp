@@ -1,4 +1,4 @@
-#include "cpu_backend.hpp"
+#include "cpu/cpu_backend.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,14 +14,15 @@
 #include <pthread.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "operations.hpp"
-#include "parallel.hpp"
-#include "rueda/backend/host_backend.hpp"
-#include "rueda/backend/host_batch.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/kernels/batch_norm.hpp"
-#include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/softmax_loss.hpp"
+#include "backend/host_backend.hpp"
+#include "backend/host_batch.hpp"
+#include "base/clock.hpp"
+#include "base/element_hash.hpp"
+#include "base/error.hpp"
+#include "cpu/operations.hpp"
+#include "cpu/parallel.hpp"
+#include "kernels/batch_norm.hpp"
+#include "kernels/softmax_loss.hpp"
 
 // Operations apart these are loops over the single-source arithmetic of include/rueda/kernels.
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "context.hpp"
+#include "cpu/context.hpp"
 #include "rueda/backend/backend.hpp"
 
 namespace rueda::cpu {

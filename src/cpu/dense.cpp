@@ -1,4 +1,4 @@
-#include "operations.hpp"
+#include "cpu/operations.hpp"
 
 namespace rueda::cpu {
 namespace {

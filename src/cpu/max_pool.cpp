@@ -1,11 +1,11 @@
-#include "rueda/kernels/max_pool.hpp"
+#include "kernels/max_pool.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "operations.hpp"
-#include "parallel.hpp"
+#include "cpu/operations.hpp"
+#include "cpu/parallel.hpp"
 
 namespace rueda::cpu {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "context.hpp"
+#include "base/bfloat16.hpp"
+#include "cpu/context.hpp"
 #include "rueda/backend/operation.hpp"
-#include "rueda/kernels/bfloat16.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda::cpu {

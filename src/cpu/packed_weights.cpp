@@ -7,10 +7,10 @@
 #include <emmintrin.h>
 #endif
 
-#include "context.hpp"
-#include "parallel.hpp"
-#include "rueda/backend/memory_plan.hpp"
-#include "rueda/kernels/bfloat16.hpp"
+#include "backend/memory_plan.hpp"
+#include "base/bfloat16.hpp"
+#include "cpu/context.hpp"
+#include "cpu/parallel.hpp"
 
 namespace rueda::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <omp.h>
 
-#include "rueda/core/split.hpp"
+#include "base/split.hpp"
 
 namespace rueda::cpu {
 

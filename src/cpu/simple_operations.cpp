@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "operations.hpp"
-#include "parallel.hpp"
-#include "rueda/kernels/batch_norm.hpp"
+#include "cpu/operations.hpp"
+#include "cpu/parallel.hpp"
+#include "kernels/batch_norm.hpp"
 
 namespace rueda::cpu {
 namespace {

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "cifar10_files.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "data/cifar10_files.hpp"
 
 namespace rueda {
 namespace {

@@ -5,14 +5,14 @@
 
 #include <fmt/ranges.h>
 
-#include "cifar10_files.hpp"
-#include "core/file_kind.hpp"
-#include "core/text_input.hpp"
-#include "pickle.hpp"
-#include "repeats.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
-#include "rueda/core/text.hpp"
+#include "base/error.hpp"
+#include "base/file_kind.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "base/text_input.hpp"
+#include "data/cifar10_files.hpp"
+#include "data/pickle.hpp"
+#include "data/repeats.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

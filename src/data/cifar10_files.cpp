@@ -1,4 +1,4 @@
-#include "cifar10_files.hpp"
+#include "data/cifar10_files.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 namespace {

@@ -1,11 +1,11 @@
-#include "pickle.hpp"
+#include "data/pickle.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "cifar10_files.hpp"
+#include "data/cifar10_files.hpp"
 
 namespace rueda {
 namespace {

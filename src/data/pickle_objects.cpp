@@ -5,9 +5,9 @@
 
 #include <fmt/ranges.h>
 
-#include "cifar10_files.hpp"
-#include "pickle.hpp"
-#include "rueda/core/text.hpp"
+#include "base/text.hpp"
+#include "data/cifar10_files.hpp"
+#include "data/pickle.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "repeats.hpp"
+#include "data/repeats.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/random.hpp"
+#include "base/random.hpp"
 
 namespace rueda {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 
 namespace rueda {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "rueda/core/random.hpp"
+#include "base/random.hpp"
+#include "data/synth_shapes.hpp"
 #include "rueda/data/dataset.hpp"
-#include "synth_shapes.hpp"
 
 namespace rueda {
 namespace {

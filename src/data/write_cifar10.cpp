@@ -5,9 +5,9 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/split.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/split.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "advice.hpp"
+#include "display/advice.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rueda/record/aggregation.hpp"
+#include "record/aggregation.hpp"
 
 namespace rueda {
 

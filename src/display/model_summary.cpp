@@ -1,4 +1,4 @@
-#include "rueda/display/model_summary.hpp"
+#include "display/model_summary.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/model/flops.hpp"
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
+#include "model/flops.hpp"
 
 namespace rueda {
 namespace {

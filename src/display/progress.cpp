@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/display/text.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "display/run_text.hpp"
+#include "display/text.hpp"
 
 namespace rueda {
 namespace {

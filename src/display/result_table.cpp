@@ -4,13 +4,13 @@
 
 #include <fmt/ranges.h>
 
-#include "advice.hpp"
-#include "rueda/display/model_summary.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/record/run_pace.hpp"
+#include "display/advice.hpp"
+#include "display/model_summary.hpp"
+#include "display/run_text.hpp"
+#include "display/text.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_json.hpp"
+#include "record/run_pace.hpp"
 
 namespace rueda {
 namespace {

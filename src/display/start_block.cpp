@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/machine.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
+#include "display/run_text.hpp"
+#include "display/text.hpp"
+#include "launch/machine.hpp"
 
 namespace rueda {
 namespace {

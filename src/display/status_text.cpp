@@ -6,11 +6,11 @@
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
-#include "rueda/core/text.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/record/run_pace.hpp"
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
+#include "base/text.hpp"
+#include "display/run_text.hpp"
+#include "display/text.hpp"
+#include "record/run_pace.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/display/text.hpp"
+#include "display/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/text.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/model/flops.hpp"
+#include "model/flops.hpp"
 
 #include <variant>
 

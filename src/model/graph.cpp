@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda {
 namespace {

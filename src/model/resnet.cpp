@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/model/registry.hpp"
+#include "base/error.hpp"
+#include "model/registry.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
 // std.hpp and what formats text.
 #include <fmt/format.h>
 
-#include "std.hpp"
+#include "pch/std.hpp"

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
+#include "display/text.hpp"
+#include "model/registry.hpp"
+#include "predict/predict.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/study/observation.hpp"
+#include "study/observation.hpp"
 
 namespace rueda::predict {
 namespace {

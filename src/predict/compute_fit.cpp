@@ -5,9 +5,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "rueda/core/error.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/error.hpp"
+#include "predict/predict.hpp"
+#include "record/run_json.hpp"
 
 namespace rueda::predict {
 namespace {

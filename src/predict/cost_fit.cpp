@@ -5,14 +5,14 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "display/text.hpp"
+#include "model/flops.hpp"
+#include "model/registry.hpp"
+#include "predict/predict.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/flops.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/study/observation.hpp"
+#include "study/observation.hpp"
 
 namespace rueda::predict {
 namespace {

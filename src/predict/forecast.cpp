@@ -1,4 +1,4 @@
-#include "rueda/predict/forecast.hpp"
+#include "predict/forecast.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/random.hpp"
+#include "model/flops.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/random.hpp"
-#include "rueda/model/flops.hpp"
 
 namespace rueda::predict {
 namespace {

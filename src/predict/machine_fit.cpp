@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/predict/predict.hpp"
+#include "predict/predict.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda::predict {

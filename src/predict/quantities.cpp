@@ -6,9 +6,9 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/predict/predict.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "predict/predict.hpp"
 
 namespace rueda::predict {
 namespace {

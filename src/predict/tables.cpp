@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/display/text.hpp"
-#include "rueda/predict/predict.hpp"
+#include "display/text.hpp"
+#include "predict/predict.hpp"
 
 namespace rueda::predict {
 namespace {

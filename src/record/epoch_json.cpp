@@ -1,7 +1,7 @@
-#include "json_parts.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/error.hpp"
+#include "record/aggregation.hpp"
+#include "record/json_parts.hpp"
+#include "record/run_json.hpp"
 
 namespace rueda {
 namespace {

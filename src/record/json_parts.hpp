@@ -3,8 +3,8 @@
 #include <string>
 #include <tuple>
 
-#include "core/json_fields.hpp"
-#include "rueda/record/statistics.hpp"
+#include "base/json_fields.hpp"
+#include "base/statistics.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {

@@ -1,10 +1,10 @@
-#include "rueda/record/run_json.hpp"
+#include "record/run_json.hpp"
 
 #include <variant>
 
-#include "json_parts.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/train/options.hpp"
+#include "record/aggregation.hpp"
+#include "record/json_parts.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -1,8 +1,8 @@
-#include "rueda/record/run_pace.hpp"
+#include "record/run_pace.hpp"
 
 #include <fmt/format.h>
 
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace rueda {
 namespace {

@@ -1,10 +1,10 @@
-#include "rueda/record/run_status.hpp"
+#include "record/run_status.hpp"
 
 #include <algorithm>
 
-#include "core/text_input.hpp"
-#include "json_parts.hpp"
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
+#include "base/text_input.hpp"
+#include "record/json_parts.hpp"
 
 namespace rueda {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <fmt/ranges.h>
 
-#include "json_parts.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/text.hpp"
+#include "record/json_parts.hpp"
+#include "record/run_json.hpp"
 
 namespace rueda {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "rueda/core/text.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 namespace {

@@ -12,18 +12,19 @@
 
 #include <fmt/format.h>
 
-#include "console.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/statistics.hpp"
 #include "mpi/session/session.hpp"
-#include "resume_point.hpp"
-#include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/record/statistics.hpp"
+#include "record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
-#include "run_directory.hpp"
-#include "train_setup.hpp"
+#include "run/checkpoint/checkpoint.hpp"
+#include "run/console.hpp"
+#include "run/resume_point.hpp"
+#include "run/run_directory.hpp"
+#include "run/train_setup.hpp"
 
 namespace rueda {
 
@@ -48,7 +49,7 @@ inline CheckpointRecord record_of(const std::string& path, const Manifest& manif
 
 /// Calls before and after training may take this many times --stall-seconds:
 /// disks are slow.
-inline constexpr double kPatience = 10;
+inline constexpr double kDiskPatience = 10;
 
 /// The steps by which a run restores the state of a checkpoint. Each is a
 /// collective, and does nothing in a run that is not resumed.
@@ -161,7 +162,7 @@ class RunCheckpoints {
   /// in which the watchdog of training sees no rank that has stopped.
   void await_writer() {
     const Stopwatch watch;
-    const double most = kPatience * double(run_.config.stall_seconds);
+    const double most = kDiskPatience * double(run_.config.stall_seconds);
     for (bool busy = true; busy;) {
       together(world_, [&] {
         busy = writer_ && !writer_->wait_for(std::chrono::milliseconds(500));

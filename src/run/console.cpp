@@ -1,4 +1,4 @@
-#include "console.hpp"
+#include "run/console.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -15,14 +15,14 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
+#include "base/files.hpp"
+#include "base/start_thread.hpp"
+#include "base/text.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/start_thread.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/record/run_pace.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_json.hpp"
+#include "record/run_pace.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "live_status.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/display/run_text.hpp"
+#include "base/error.hpp"
+#include "display/run_text.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/trainer.hpp"
-#include "wiring/device_choice.hpp"
+#include "run/live_status.hpp"
+#include "run/wiring/device_choice.hpp"
 
 namespace rueda {
 

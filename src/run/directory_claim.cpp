@@ -13,15 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "run_directory.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "run/run_directory.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr const char* kFileName = ".lock";
-constexpr double kPatience = 5;  // seconds
+constexpr double kClaimPatience = 5;  // seconds
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
 /// False if another process keeps it. What can not be locked at all counts as
@@ -33,7 +34,7 @@ bool lock(int fd, bool& waited) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return true;
     waited = true;
-    if (watch.seconds() > kPatience) return false;
+    if (watch.seconds() > kClaimPatience) return false;
     std::this_thread::sleep_for(kBetweenTries);
   }
   return true;

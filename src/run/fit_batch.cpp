@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "display/model_summary.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/display/model_summary.hpp"
-#include "train_setup.hpp"
+#include "run/train_setup.hpp"
 
 namespace rueda {
 namespace {

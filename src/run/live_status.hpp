@@ -13,13 +13,14 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/start_thread.hpp"
+#include "display/run_text.hpp"
 #include "mpi/session/watchdog.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/start_thread.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_pace.hpp"
-#include "rueda/record/run_status.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_pace.hpp"
+#include "record/run_status.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "resume_point.hpp"
+#include "run/resume_point.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/reduce/tree_order.hpp"
-#include "rueda/train/options.hpp"
-#include "rueda/train/run_plan.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "record/run_json.hpp"
+#include "reduce/tree_order.hpp"
+#include "train/options.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
+#include "run/checkpoint/checkpoint.hpp"
 
 namespace rueda {
 

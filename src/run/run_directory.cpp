@@ -1,15 +1,15 @@
-#include "run_directory.hpp"
+#include "run/run_directory.hpp"
 
 #include <algorithm>
 #include <system_error>
 
-#include "core/bounded_json.hpp"
-#include "core/text_input.hpp"
-#include "resume_point.hpp"
-#include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/record/run_status.hpp"
+#include "base/bounded_json.hpp"
+#include "base/error.hpp"
+#include "base/text_input.hpp"
+#include "record/run_json.hpp"
+#include "record/run_status.hpp"
+#include "run/checkpoint/checkpoint.hpp"
+#include "run/resume_point.hpp"
 
 namespace rueda {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "rueda/core/files.hpp"
+#include "base/files.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/run_record.hpp"
 

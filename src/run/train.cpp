@@ -1,4 +1,4 @@
-#include "train.hpp"
+#include "run/train.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -9,22 +9,22 @@
 
 #include <fmt/ranges.h>
 
-#include "checkpoints.hpp"
-#include "console.hpp"
+#include "model/registry.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/session/watchdog.hpp"
+#include "record/run_json.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "run_directory.hpp"
+#include "run/checkpoints.hpp"
+#include "run/console.hpp"
+#include "run/run_directory.hpp"
+#include "run/train_setup.hpp"
+#include "run/wiring/device_choice.hpp"
+#include "run/wiring/make_all_reduce.hpp"
+#include "run/wiring/open_backend.hpp"
+#include "run/wiring/transport.hpp"
 #include "train/train_loop.hpp"
-#include "train_setup.hpp"
-#include "wiring/device_choice.hpp"
-#include "wiring/make_all_reduce.hpp"
-#include "wiring/open_backend.hpp"
-#include "wiring/transport.hpp"
 
 namespace rueda {
 namespace {
@@ -314,7 +314,7 @@ int run_train(const TrainConfig& config, std::string command_line) {
     const Communicator launched;  // as in refuse_train, which other ranks may call
     check_launch(environment_variable, launched.size());
     watchdog.reset();  // one at a time
-    watchdog = watch(launched, config, no_sums, kPatience);
+    watchdog = watch(launched, config, no_sums, kDiskPatience);
   }
   ExitCode code = ExitCode::done;
   report_errors_of_ranks(session, [&] {

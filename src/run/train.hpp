@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

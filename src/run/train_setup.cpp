@@ -1,4 +1,4 @@
-#include "train_setup.hpp"
+#include "run/train_setup.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -8,19 +8,20 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "console.hpp"
-#include "core/bounded_json.hpp"
+#include "base/bounded_json.hpp"
+#include "base/clock.hpp"
+#include "base/statistics.hpp"
+#include "base/text.hpp"
+#include "display/text.hpp"
+#include "launch/control_group.hpp"
+#include "model/flops.hpp"
+#include "model/weights/weights_file.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/core/control_group.hpp"
-#include "rueda/core/text.hpp"
+#include "predict/predict.hpp"
+#include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/flops.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/record/statistics.hpp"
-#include "rueda/weights/weights_file.hpp"
-#include "wiring/device_choice.hpp"
+#include "run/console.hpp"
+#include "run/wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {

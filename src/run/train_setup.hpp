@@ -7,18 +7,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "launch/machine.hpp"
 #include "mpi/session/communicator.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
-#include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda {
 

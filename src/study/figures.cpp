@@ -1,9 +1,9 @@
-#include "rueda/study/figures.hpp"
+#include "study/figures.hpp"
 
 #include <functional>
 #include <numeric>
 
-#include "rueda/record/aggregation.hpp"
+#include "record/aggregation.hpp"
 
 namespace rueda {
 namespace {

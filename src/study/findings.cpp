@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/display/text.hpp"
-#include "rueda/study/report.hpp"
+#include "display/text.hpp"
+#include "study/report.hpp"
 
 namespace rueda {
 namespace {

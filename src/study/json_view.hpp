@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/bounded_json.hpp"
-#include "core/text_input.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/study/table.hpp"
+#include "base/bounded_json.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "base/text_input.hpp"
+#include "study/table.hpp"
 
 namespace rueda {
 

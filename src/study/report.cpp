@@ -1,10 +1,10 @@
-#include "rueda/study/report.hpp"
+#include "study/report.hpp"
 
 #include <system_error>
 
+#include "base/error.hpp"
+#include "display/text.hpp"
 #include "record/json_parts.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/display/text.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {

@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/display/text.hpp"
-#include "rueda/study/report.hpp"
+#include "display/text.hpp"
+#include "study/report.hpp"
 
 namespace rueda {
 

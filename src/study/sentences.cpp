@@ -1,4 +1,4 @@
-#include "rueda/core/text.hpp"
+#include "base/text.hpp"
 #include "study/sentence.hpp"
 
 namespace rueda {

@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/study/figures.hpp"
-#include "rueda/train/options.hpp"
+#include "study/figures.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -1,12 +1,12 @@
-#include "rueda/study/study.hpp"
+#include "study/study.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "json_view.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/error.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_json.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {

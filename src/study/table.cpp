@@ -1,4 +1,4 @@
-#include "rueda/study/table.hpp"
+#include "study/table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace rueda {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "rueda/train/trainer.hpp"
-#include "train_input.hpp"
+#include "train/train_input.hpp"
 
 namespace rueda {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/train/options.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "model/registry.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

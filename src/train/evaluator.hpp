@@ -7,10 +7,11 @@
 #include <numeric>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
-#include "step_checks.hpp"
-#include "train_input.hpp"
+#include "train/step_checks.hpp"
+#include "train/train_input.hpp"
 
 namespace rueda {
 

@@ -2,9 +2,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "rueda/core/error.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/train/options.hpp"
+#include "base/error.hpp"
+#include "model/registry.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/train/options.hpp"
+#include "train/options.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 namespace {

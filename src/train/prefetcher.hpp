@@ -13,8 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/split.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/split.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {

@@ -1,14 +1,14 @@
-#include "rueda/train/run_plan.hpp"
+#include "train/run_plan.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "reduce/ring_plan.hpp"
+#include "reduce/tree_order.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/reduce/ring_plan.hpp"
-#include "rueda/reduce/tree_order.hpp"
 
 namespace rueda {
 namespace {

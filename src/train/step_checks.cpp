@@ -1,4 +1,4 @@
-#include "step_checks.hpp"
+#include "train/step_checks.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 
 #include <fmt/ranges.h>
 
-#include "rueda/core/random.hpp"
-#include "rueda/kernels/element_hash.hpp"
+#include "base/element_hash.hpp"
+#include "base/random.hpp"
 
 namespace rueda {
 namespace {

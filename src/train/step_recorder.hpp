@@ -10,15 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/start_thread.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/device_monitor.hpp"
-#include "rueda/core/start_thread.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/gradient_reducer.hpp"
 #include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
-#include "train_input.hpp"
+#include "train/gradient_reducer.hpp"
+#include "train/train_input.hpp"
 
 namespace rueda {
 

@@ -1,10 +1,10 @@
-#include "train_input.hpp"
+#include "train/train_input.hpp"
 
 #include <array>
 #include <utility>
 #include <vector>
 
-#include "prefetcher.hpp"
+#include "train/prefetcher.hpp"
 
 namespace rueda {
 namespace {

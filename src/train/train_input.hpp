@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/pixel.hpp"
 #include "rueda/data/sampler.hpp"
-#include "rueda/kernels/pixel.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
 

@@ -5,12 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "audit.hpp"
-#include "evaluator.hpp"
-#include "rueda/optim/sgd.hpp"
-#include "step_checks.hpp"
-#include "step_recorder.hpp"
-#include "train_input.hpp"
+#include "base/clock.hpp"
+#include "train/audit.hpp"
+#include "train/evaluator.hpp"
+#include "train/sgd.hpp"
+#include "train/step_checks.hpp"
+#include "train/step_recorder.hpp"
+#include "train/train_input.hpp"
 
 namespace rueda {
 

@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/kernels/element_hash.hpp"
-#include "rueda/optim/sgd.hpp"
+#include "base/element_hash.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/rounding.hpp"
+#include "train/sgd.hpp"
 
 namespace rueda::test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/kernels/pixel.hpp"
+#include "kernels/pixel.hpp"
 #include "tests/support/reference_network.hpp"
 #include "tests/support/training_bench.hpp"
 

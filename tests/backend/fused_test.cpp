@@ -4,8 +4,8 @@
 #include "../support/backend_under_test.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
+#include "backend/program.hpp"
 #include "layer_data.hpp"
-#include "rueda/backend/program.hpp"
 
 namespace rueda::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/train/gradient_reducer.hpp"
+#include "train/gradient_reducer.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -8,8 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/error.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/small_graphs.hpp"
 #include "tests/support/training_bench.hpp"

@@ -3,7 +3,7 @@
 
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda::test {
 namespace {

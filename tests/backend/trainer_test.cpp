@@ -5,7 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "tests/support/training_bench.hpp"
 
 using namespace rueda;

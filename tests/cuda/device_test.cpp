@@ -11,9 +11,9 @@
 #include <cudnn_version.h>
 #endif
 
+#include "base/error.hpp"
 #include "cuda/device/device_query.hpp"
 #include "cuda/device/handles.hpp"
-#include "rueda/core/error.hpp"
 
 // Devices, what is said of them, and what is held of them.
 

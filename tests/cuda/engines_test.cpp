@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
-#include "rueda/model/registry.hpp"
+#include "model/registry.hpp"
 
 // cuDNN plans for a GPU that is described to it by its properties, so that no GPU is needed to know
 // that it has an engine for every convolution. For engines with an epilogue, which are compiled

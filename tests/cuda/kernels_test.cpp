@@ -9,14 +9,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/bfloat16.hpp"
+#include "base/element_hash.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 #include "device_tools.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
+#include "kernels/batch_norm.hpp"
+#include "kernels/pixel.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/kernels/batch_norm.hpp"
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/pixel.hpp"
 #include "tests/support/values.hpp"
 
 // Every launcher against a loop on the host over the same inline function: equal bit for bit. Each

@@ -1,4 +1,4 @@
-#include "rueda/kernels/softmax_loss.hpp"
+#include "kernels/softmax_loss.hpp"
 
 #include <cmath>
 #include <cstdint>

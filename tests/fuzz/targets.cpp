@@ -16,21 +16,21 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/error.hpp"
 #include "cli/cli.hpp"
 #include "commands/commands.hpp"
 #include "data/cifar10_files.hpp"
-#include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/core/error.hpp"
+#include "model/weights/safetensors.hpp"
+#include "model/weights/weights_file.hpp"
+#include "predict/predict.hpp"
+#include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/study/observation.hpp"
-#include "rueda/study/report.hpp"
-#include "rueda/study/study.hpp"
-#include "rueda/weights/safetensors.hpp"
-#include "rueda/weights/weights_file.hpp"
+#include "run/checkpoint/checkpoint.hpp"
+#include "run/wiring/open_backend.hpp"
+#include "study/observation.hpp"
+#include "study/report.hpp"
+#include "study/study.hpp"
 #include "tests/support/small_graphs.hpp"
-#include "wiring/open_backend.hpp"
 
 namespace {
 

@@ -7,12 +7,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.hpp"
 #include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/exchange/staged_exchange.hpp"
 #include "mpi/exchange/verified_exchange.hpp"
 #include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
-#include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/mpi_check.hpp"
 

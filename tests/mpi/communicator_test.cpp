@@ -6,9 +6,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/core/error.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "tests/support/values.hpp"

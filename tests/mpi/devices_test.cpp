@@ -8,16 +8,16 @@
 #include <catch2/catch.hpp>
 #include <mpi.h>
 
+#include "base/error.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/session/watchdog.hpp"
-#include "rueda/core/error.hpp"
+#include "run/wiring/device_choice.hpp"
+#include "run/wiring/transport.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
-#include "wiring/device_choice.hpp"
-#include "wiring/transport.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "cpu/cpu_backend.hpp"
+#include "model/registry.hpp"
 #include "mpi/session/communicator.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/model/registry.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "train/step_checks.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 
 namespace rueda::test {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/registry.hpp"
 #include "network.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/model/registry.hpp"
 
 namespace rueda::test {
 

@@ -1,6 +1,6 @@
 """Values that both sides compute: tensors, images and labels from a hash of their names, and digests.
 
-The hash is that of include/rueda/core/random.hpp; tests/parity/digest.hpp computes the same
+The hash is that of src/base/random.hpp; tests/parity/digest.hpp computes the same
 values in C++, bit for bit. A tensor is named and indexed, in row-major order, as in the framework
 that it comes from.
 """

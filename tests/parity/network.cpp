@@ -2,8 +2,8 @@
 
 #include <numeric>
 
+#include "backend/program.hpp"
 #include "digest.hpp"
-#include "rueda/backend/program.hpp"
 #include "tests/support/backend_under_test.hpp"
 #include "train/train_input.hpp"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/pixel.hpp"
+#include "model/weights/origin_tensors.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/kernels/pixel.hpp"
-#include "rueda/optim/sgd.hpp"
 #include "tests/support/backend_under_test.hpp"
-#include "weights/origin_tensors.hpp"
+#include "train/sgd.hpp"
 
 namespace rueda::test {
 

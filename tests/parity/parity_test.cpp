@@ -9,8 +9,8 @@
 
 #include "digest.hpp"
 #include "network.hpp"
-#include "rueda/optim/sgd.hpp"
 #include "tests/support/backend_under_test.hpp"
+#include "train/sgd.hpp"
 
 namespace rueda::test {
 namespace {

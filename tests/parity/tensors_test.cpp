@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "digest.hpp"
-#include "rueda/model/registry.hpp"
-#include "weights/origin_tensors.hpp"
+#include "model/registry.hpp"
+#include "model/weights/origin_tensors.hpp"
 
 namespace rueda::test {
 namespace {

@@ -5,10 +5,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/train/run_plan.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "standin.hpp"
 #include "tests/support/training_bench.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda::test {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/error.hpp"
 #include "cuda/backend/cuda_reduce_device.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
-#include "rueda/core/error.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "tests/support/values.hpp"
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "host_reduce_device.hpp"
-#include "mpi/exchange/exchange.hpp"
 #include "mpi/sums/central_all_reduce.hpp"
 #include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/fixed_order_all_reduce.hpp"
@@ -18,6 +17,7 @@
 #include "mpi/sums/ring_all_reduce.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/exchange.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "values.hpp"
 

@@ -16,7 +16,7 @@
 #include <catch2/catch.hpp>
 #include <stdlib.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda::test {
 

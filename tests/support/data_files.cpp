@@ -8,7 +8,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 
 namespace rueda::test {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/study/report.hpp"
+#include "study/report.hpp"
 
 namespace rueda::test {
 

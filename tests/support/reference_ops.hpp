@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rueda/core/random.hpp"
+#include "base/random.hpp"
 #include "rueda/model/graph.hpp"
 
 /// Every kind of node in double precision, in loops that follow the definition and nothing else:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common.hpp"
-#include "rueda/record/run_json.hpp"
+#include "record/run_json.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda::test {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "host_reduce_device.hpp"
-#include "mpi/exchange/exchange.hpp"
-#include "rueda/predict/forecast.hpp"
+#include "predict/forecast.hpp"
+#include "rueda/reduce/exchange.hpp"
 
 // Ranks whose messages, additions and waits take stated times. No clock is read: each rank counts
 // its own seconds, and a message brings those of its sender. So what comes out depends on the

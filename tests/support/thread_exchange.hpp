@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "mpi/exchange/exchange.hpp"
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
+#include "rueda/reduce/exchange.hpp"
 #include "thread_group.hpp"
 
 namespace rueda::test {

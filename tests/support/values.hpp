@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "reduce/tree_order.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/reduce/tree_order.hpp"
 
 namespace rueda::test {
 

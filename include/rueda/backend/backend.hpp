@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "backend/host_batch.hpp"
+#include "backend/roof.hpp"
+#include "base/bfloat16.hpp"
+#include "base/clock.hpp"
+#include "base/core_time.hpp"
+#include "base/waiting.hpp"
+#include "kernels/sgd.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/host_batch.hpp"
 #include "rueda/backend/operation.hpp"
-#include "rueda/backend/roof.hpp"
-#include "rueda/core/core_time.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/waiting.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/kernels/sgd.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rueda/core/split.hpp"
+#include "base/split.hpp"
 
 namespace rueda {
 

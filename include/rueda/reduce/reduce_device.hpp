@@ -8,10 +8,10 @@
 #include <memory>
 #include <span>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/split.hpp"
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/kernels/element_hash.hpp"
+#include "base/bfloat16.hpp"
+#include "base/element_hash.hpp"
+#include "base/error.hpp"
+#include "base/split.hpp"
 
 namespace rueda {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/core/machine.hpp"
+#include "base/clock.hpp"
 
 namespace rueda {
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "rueda/backend/precision.hpp"
+#include "backend/precision.hpp"
+#include "reduce/algorithm.hpp"
 #include "rueda/data/sampler.hpp"
-#include "rueda/optim/schedule.hpp"
-#include "rueda/reduce/algorithm.hpp"
+#include "train/schedule.hpp"
 
 namespace rueda {
 

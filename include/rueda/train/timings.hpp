@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/core_time.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/core_time.hpp"
-#include "rueda/core/machine.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

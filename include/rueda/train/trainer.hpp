@@ -4,11 +4,12 @@
 #include <functional>
 #include <span>
 
+#include "base/clock.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/train/gradient_reducer.hpp"
-#include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
+#include "train/gradient_reducer.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda {
 

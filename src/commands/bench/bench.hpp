@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rueda/core/split.hpp"
-#include "rueda/reduce/algorithm.hpp"
+#include "base/split.hpp"
+#include "reduce/algorithm.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

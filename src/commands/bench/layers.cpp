@@ -6,18 +6,19 @@
 
 #include <fmt/format.h>
 
-#include "bench.hpp"
+#include "base/clock.hpp"
+#include "commands/bench/bench.hpp"
+#include "launch/control_group.hpp"
+#include "model/registry.hpp"
 #include "record/json_parts.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/core/control_group.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/optim/sgd.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
+#include "run/wiring/open_backend.hpp"
 #include "study/json_view.hpp"
+#include "train/sgd.hpp"
 #include "train/train_input.hpp"
-#include "wiring/open_backend.hpp"
 
 namespace rueda {
 namespace {

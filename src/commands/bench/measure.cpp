@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "record.hpp"
-#include "rueda/core/error.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "commands/bench/record.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda::bench {

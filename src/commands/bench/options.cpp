@@ -1,4 +1,4 @@
-#include "rueda/train/options.hpp"
+#include "train/options.hpp"
 
 #include <algorithm>
 #include <ranges>
@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "bench.hpp"
+#include "base/text.hpp"
+#include "commands/bench/bench.hpp"
 #include "commands/commands.hpp"
+#include "model/registry.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/model/registry.hpp"
-#include "wiring/device_choice.hpp"
+#include "run/wiring/device_choice.hpp"
 
 namespace rueda {
 namespace bench {

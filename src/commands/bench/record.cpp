@@ -1,4 +1,4 @@
-#include "record.hpp"
+#include "commands/bench/record.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 
 #include <fmt/ranges.h>
 
+#include "display/text.hpp"
 #include "record/json_parts.hpp"
-#include "rueda/display/text.hpp"
 
 namespace rueda::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench.hpp"
+#include "commands/bench/bench.hpp"
+#include "reduce/algorithm.hpp"
 #include "rueda/backend/backend.hpp"
-#include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 

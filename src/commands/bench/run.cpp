@@ -4,13 +4,13 @@
 
 #include <fmt/ranges.h>
 
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "commands/bench/session.hpp"
 #include "commands/commands.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/display/text.hpp"
+#include "display/text.hpp"
 #include "run/run_directory.hpp"
-#include "session.hpp"
-#include "wiring/device_choice.hpp"
+#include "run/wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <fmt/ranges.h>
 
-#include "bench.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "base/error.hpp"
+#include "commands/bench/bench.hpp"
+#include "display/text.hpp"
+#include "reduce/ring_plan.hpp"
 
 namespace rueda::bench {
 namespace {

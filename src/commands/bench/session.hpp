@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+#include "commands/bench/record.hpp"
 #include "mpi/session/session.hpp"
-#include "record.hpp"
-#include "rueda/core/text.hpp"
 #include "run/console.hpp"
 #include "run/train_setup.hpp"
-#include "wiring/device_choice.hpp"
-#include "wiring/make_all_reduce.hpp"
-#include "wiring/open_backend.hpp"
+#include "run/wiring/device_choice.hpp"
+#include "run/wiring/make_all_reduce.hpp"
+#include "run/wiring/open_backend.hpp"
 
 namespace rueda::bench {
 

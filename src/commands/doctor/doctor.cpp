@@ -1,14 +1,15 @@
 #include <iostream>
 
-#include "network_notes.hpp"
-#include "process.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "commands/doctor/network_notes.hpp"
+#include "commands/doctor/process.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/console.hpp"
 #include "run/run_directory.hpp"
-#include "wiring/device_choice.hpp"
-#include "wiring/open_backend.hpp"
+#include "run/wiring/device_choice.hpp"
+#include "run/wiring/open_backend.hpp"
 
 namespace rueda {
 namespace doctor {

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "core/bounded_json.hpp"
+#include "base/bounded_json.hpp"
+#include "base/network.hpp"
+#include "base/text.hpp"
 #include "cuda/device/device_query.hpp"
+#include "display/text.hpp"
+#include "launch/machine.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/core/network.hpp"
-#include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/text.hpp"
 
 // What the doctor gathers, as plain data, which goes to JSON and back by the
 // names of its members. One rank is enough to know each fact. Findings and

@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "facts.hpp"
+#include "commands/doctor/facts.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda::doctor {

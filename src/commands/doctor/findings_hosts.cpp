@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "facts.hpp"
-#include "rueda/core/core_time.hpp"
+#include "base/core_time.hpp"
+#include "commands/doctor/facts.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "facts.hpp"
+#include "commands/doctor/facts.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/core/machine.hpp"
+#include "launch/machine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,15 +13,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "process.hpp"
-#include "rueda/core/control_group.hpp"
+#include "commands/doctor/process.hpp"
+#include "display/text.hpp"
+#include "launch/control_group.hpp"
+#include "model/registry.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/run_plan.hpp"
-#include "wiring/device_choice.hpp"
-#include "wiring/open_backend.hpp"
+#include "run/wiring/device_choice.hpp"
+#include "run/wiring/open_backend.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -1,10 +1,10 @@
-#include "network_notes.hpp"
+#include "commands/doctor/network_notes.hpp"
 
 #include <algorithm>
 #include <cctype>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
 
 namespace rueda::doctor {
 namespace {

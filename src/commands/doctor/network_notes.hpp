@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "facts.hpp"
+#include "commands/doctor/facts.hpp"
 #include "mpi/session/session.hpp"
 
 namespace rueda::doctor {

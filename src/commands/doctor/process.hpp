@@ -19,10 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "commands/commands.hpp"
-#include "facts.hpp"
+#include "commands/doctor/facts.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/core/error.hpp"
 #include "rueda/train/timings.hpp"
 
 // The two processes of a rank: a supervisor, and a worker that may crash or

@@ -2,8 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include "facts.hpp"
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
+#include "commands/doctor/facts.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -1,11 +1,11 @@
 #include <csetjmp>
 #include <memory>
 
+#include "base/core_time.hpp"
+#include "commands/doctor/process.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/communicator.hpp"
-#include "process.hpp"
-#include "rueda/core/core_time.hpp"
-#include "wiring/device_choice.hpp"
+#include "run/wiring/device_choice.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/display/text.hpp"
+#include "display/text.hpp"
 #include "study/tables/point_table.hpp"
 
 namespace rueda {

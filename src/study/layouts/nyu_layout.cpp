@@ -1,9 +1,9 @@
 #include <fmt/ranges.h>
 
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/display/text.hpp"
-#include "rueda/model/registry.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "display/text.hpp"
+#include "model/registry.hpp"
 #include "study/tables/point_table.hpp"
 
 namespace rueda {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "rueda/core/text.hpp"
-#include "rueda/study/observation.hpp"
+#include "base/text.hpp"
+#include "study/observation.hpp"
 
 namespace rueda::keras {
 

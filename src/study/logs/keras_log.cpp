@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "core/text_input.hpp"
-#include "keras_line.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "base/text_input.hpp"
+#include "study/logs/keras_line.hpp"
 
 namespace rueda {
 namespace {

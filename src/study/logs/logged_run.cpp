@@ -1,8 +1,8 @@
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "published_data.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/study/observation.hpp"
 #include "study/json_view.hpp"
+#include "study/observation.hpp"
 
 namespace rueda {
 namespace {

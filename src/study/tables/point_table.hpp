@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/figures.hpp"
-#include "rueda/study/report.hpp"
-#include "rueda/study/table.hpp"
+#include "study/figures.hpp"
+#include "study/report.hpp"
+#include "study/table.hpp"
 
 namespace rueda {
 

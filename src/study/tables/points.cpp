@@ -2,8 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include "point_table.hpp"
-#include "rueda/core/text.hpp"
+#include "base/text.hpp"
+#include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {

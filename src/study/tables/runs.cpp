@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "point_table.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/study/observation.hpp"
+#include "base/text.hpp"
+#include "study/observation.hpp"
+#include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {

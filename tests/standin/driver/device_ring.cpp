@@ -9,11 +9,11 @@
 
 #include <cuda.h>
 
+#include "base/error.hpp"
 #include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
-#include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/values.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/core/random.hpp"
+#include "base/random.hpp"
 #include "runtime.hpp"
 
 namespace rueda::standin {

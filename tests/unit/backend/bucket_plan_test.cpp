@@ -6,13 +6,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "backend/host_batch.hpp"
+#include "backend/memory_plan.hpp"
+#include "base/bfloat16.hpp"
+#include "base/random.hpp"
+#include "model/registry.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/host_batch.hpp"
-#include "rueda/backend/memory_plan.hpp"
-#include "rueda/core/random.hpp"
-#include "rueda/kernels/bfloat16.hpp"
-#include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/files.hpp"
 #include "rueda/backend/device_monitor.hpp"
-#include "rueda/core/files.hpp"
 #include "tests/support/common.hpp"
 
 namespace rueda {

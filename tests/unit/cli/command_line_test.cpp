@@ -8,14 +8,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
 #include "cli/cli.hpp"
-#include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/train/options.hpp"
+#include "record/run_json.hpp"
+#include "run/checkpoint/checkpoint.hpp"
 #include "tests/support/common.hpp"
+#include "train/options.hpp"
 
 using Catch::Contains;
 using namespace rueda;

@@ -7,17 +7,17 @@
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
 
+#include "base/error.hpp"
 #include "cli/cli.hpp"
-#include "rueda/core/error.hpp"
+#include "model/weights/safetensors.hpp"
+#include "predict/predict.hpp"
+#include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/predict/predict.hpp"
-#include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/study/observation.hpp"
-#include "rueda/study/study.hpp"
-#include "rueda/weights/safetensors.hpp"
+#include "run/wiring/open_backend.hpp"
+#include "study/observation.hpp"
+#include "study/study.hpp"
 #include "tests/support/common.hpp"
-#include "wiring/open_backend.hpp"
 
 using namespace rueda;
 using Catch::Contains;

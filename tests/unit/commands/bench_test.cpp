@@ -9,12 +9,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "commands/bench/record.hpp"
-#include "rueda/core/error.hpp"
+#include "run/wiring/open_backend.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/thread_group.hpp"
-#include "wiring/open_backend.hpp"
 
 using Catch::Contains;
 using namespace rueda;

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "commands/doctor/process.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
+#include "launch/machine.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/doctor_cluster.hpp"
 

@@ -8,14 +8,15 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "commands/commands.hpp"
 #include "cpu/context.hpp"
+#include "reduce/tree_order.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/reduce/tree_order.hpp"
-#include "rueda/train/run_plan.hpp"
 #include "tests/support/has_avx512.hpp"
 #include "tests/support/training_bench.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda::test {
 namespace {

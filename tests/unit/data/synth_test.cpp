@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/random.hpp"
 #include "data/synth_shapes.hpp"
-#include "rueda/core/random.hpp"
 #include "rueda/data/dataset.hpp"
 #include "tests/support/data_files.hpp"
 

@@ -1,4 +1,4 @@
-#include "rueda/display/run_text.hpp"
+#include "display/run_text.hpp"
 
 #include <algorithm>
 #include <cmath>

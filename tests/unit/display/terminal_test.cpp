@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rueda/core/files.hpp"
-#include "rueda/display/model_summary.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/model/registry.hpp"
+#include "base/files.hpp"
+#include "display/model_summary.hpp"
+#include "display/run_text.hpp"
+#include "model/registry.hpp"
 
 using namespace rueda;
 

@@ -1,4 +1,4 @@
-#include "rueda/kernels/bfloat16.hpp"
+#include "base/bfloat16.hpp"
 
 #include <bit>
 #include <cmath>

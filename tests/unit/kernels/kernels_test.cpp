@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/kernels/batch_norm.hpp"
-#include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/sgd.hpp"
-#include "rueda/kernels/softmax_loss.hpp"
+#include "base/element_hash.hpp"
+#include "kernels/batch_norm.hpp"
+#include "kernels/sgd.hpp"
+#include "kernels/softmax_loss.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/rounding.hpp"

@@ -1,4 +1,4 @@
-#include "rueda/kernels/pixel.hpp"
+#include "kernels/pixel.hpp"
 
 #include <algorithm>
 #include <array>

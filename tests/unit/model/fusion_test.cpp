@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/model/flops.hpp"
+#include "model/flops.hpp"
+#include "model/registry.hpp"
 #include "rueda/model/graph.hpp"
-#include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {

@@ -6,9 +6,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/model/flops.hpp"
-#include "rueda/model/registry.hpp"
+#include "base/error.hpp"
+#include "model/flops.hpp"
+#include "model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {

@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/core/error.hpp"
 #include "tests/support/common.hpp"
 
 using Catch::Contains;

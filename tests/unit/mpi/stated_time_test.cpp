@@ -9,14 +9,14 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "base/waiting.hpp"
+#include "model/registry.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
+#include "predict/forecast.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/waiting.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/predict/forecast.hpp"
+#include "run/wiring/reduce_rule.hpp"
 #include "tests/support/thread_cases.hpp"
 #include "tests/support/values.hpp"
-#include "wiring/reduce_rule.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

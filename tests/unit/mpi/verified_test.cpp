@@ -1,8 +1,8 @@
 // Messages with a check sum: what they change (nothing), find (every corrupted message) and tell.
+#include "base/error.hpp"
 #include "mpi/exchange/corrupting_exchange.hpp"
 #include "mpi/exchange/staged_exchange.hpp"
 #include "mpi/exchange/verified_exchange.hpp"
-#include "rueda/core/error.hpp"
 #include "tests/support/thread_cases.hpp"
 
 using namespace rueda;

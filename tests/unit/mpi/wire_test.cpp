@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bfloat16.hpp"
 #include "mpi/exchange/staged_exchange.hpp"
-#include "rueda/kernels/bfloat16.hpp"
 #include "tests/support/thread_cases.hpp"
 
 using namespace rueda;

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/predict/predict.hpp"
+#include "base/error.hpp"
+#include "predict/predict.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/made_study.hpp"
 

@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "model/registry.hpp"
+#include "predict/predict.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
-#include "rueda/model/registry.hpp"
-#include "rueda/predict/predict.hpp"
 #include "tests/support/made_study.hpp"
 
 using namespace rueda;

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "commands/bench/bench.hpp"
-#include "rueda/predict/forecast.hpp"
-#include "rueda/predict/predict.hpp"
+#include "predict/forecast.hpp"
+#include "predict/predict.hpp"
 #include "tests/support/data_files.hpp"
 
 using namespace rueda;

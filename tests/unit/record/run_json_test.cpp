@@ -1,4 +1,4 @@
-#include "rueda/record/run_json.hpp"
+#include "record/run_json.hpp"
 
 #include <cmath>
 #include <limits>
@@ -7,9 +7,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/record/aggregation.hpp"
+#include "base/error.hpp"
+#include "display/run_text.hpp"
+#include "record/aggregation.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
 

@@ -1,13 +1,13 @@
-#include "rueda/record/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <cmath>
 #include <numeric>
 
 #include <catch2/catch.hpp>
 
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_pace.hpp"
-#include "rueda/record/run_status.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_pace.hpp"
+#include "record/run_status.hpp"
 #include "tests/support/sample_run.hpp"
 
 using namespace rueda;

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/record/run_json.hpp"
+#include "record/run_json.hpp"
 #include "written_files.hpp"
 
 // What is written down of steps and epochs follows from the records of single steps: from these,

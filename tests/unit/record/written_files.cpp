@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/text.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/text.hpp"
+#include "record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
 
 namespace rueda::test {

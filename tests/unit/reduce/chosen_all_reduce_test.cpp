@@ -1,4 +1,4 @@
-#include "rueda/reduce/chosen_all_reduce.hpp"
+#include "reduce/chosen_all_reduce.hpp"
 
 #include <span>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "rueda/reduce/ring_plan.hpp"
+#include "reduce/ring_plan.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "reduce/tree_order.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/reduce/reduce_device.hpp"
-#include "rueda/reduce/tree_order.hpp"
 #include "tests/support/thread_group.hpp"
 #include "tests/support/values.hpp"
 

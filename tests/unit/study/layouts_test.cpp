@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/study/observation.hpp"
+#include "study/observation.hpp"
 #include "tests/support/made_study.hpp"
 
 using namespace rueda;

@@ -5,9 +5,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/study/figures.hpp"
-#include "rueda/study/observation.hpp"
+#include "base/error.hpp"
+#include "study/figures.hpp"
+#include "study/observation.hpp"
 #include "tests/support/data_files.hpp"
 
 using namespace rueda;

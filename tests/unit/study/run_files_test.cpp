@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_json.hpp"
-#include "rueda/study/study.hpp"
+#include "base/error.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_json.hpp"
+#include "study/study.hpp"
 #include "tests/support/data_files.hpp"
 #include "tests/support/sample_run.hpp"
 

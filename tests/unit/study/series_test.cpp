@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/study/observation.hpp"
-#include "rueda/train/options.hpp"
+#include "study/observation.hpp"
 #include "tests/support/made_study.hpp"
+#include "train/options.hpp"
 
 using namespace rueda;
 using Catch::Contains;

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 #include "tests/support/thread_exchange.hpp"
 
 using namespace rueda;

@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
+#include "base/error.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {

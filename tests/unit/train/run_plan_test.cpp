@@ -1,4 +1,4 @@
-#include "rueda/train/run_plan.hpp"
+#include "train/run_plan.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +10,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
-#include "rueda/optim/schedule.hpp"
+#include "base/error.hpp"
 #include "rueda/train/config.hpp"
 #include "tests/support/common.hpp"
 #include "train/audit.hpp"
+#include "train/schedule.hpp"
 
 namespace rueda {
 namespace {

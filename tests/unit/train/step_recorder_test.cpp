@@ -8,10 +8,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "rueda/display/model_summary.hpp"
-#include "rueda/display/run_text.hpp"
-#include "rueda/record/aggregation.hpp"
-#include "rueda/record/run_json.hpp"
+#include "base/clock.hpp"
+#include "display/model_summary.hpp"
+#include "display/run_text.hpp"
+#include "record/aggregation.hpp"
+#include "record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
 
 namespace rueda {

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/precision.hpp"
+#include "model/flops.hpp"
+
+namespace rueda {
+
+/// Rates of a GPU: FLOP/s of products by precision (fp32, tf32, bf16), bytes/s
+/// of a copy. Those of an H200 in bf16, and of its copy, were measured; TF32 is
+/// half of bf16. The others are 80 % and 90 % of what data sheets say of SXM
+/// modules, as they are of an H200's. Modules of like names have other rates:
+/// GH200, H100 PCIe.
+struct GpuRates {
+  std::string_view name;
+  std::string_view device;  ///< what the driver calls it
+  double flops[3];
+  double bytes;
+};
+inline constexpr GpuRates kGpuRates[] = {
+    {"H200", "NVIDIA H200", {54e12, 395e12, 790e12}, 4.3e12},
+    {"H100", "NVIDIA H100 80GB HBM3", {54e12, 395e12, 790e12}, 3.0e12},
+    {"A100", "NVIDIA A100-SXM4-80GB", {15.6e12, 125e12, 250e12}, 1.8e12}};
+
+/// Of the GPU that is called so, here or by the driver; nothing if it is none of these.
+inline std::optional<Roof> roof_of(std::string_view called, Precision precision) {
+  for (const GpuRates& gpu : kGpuRates)
+    if (called == gpu.name || called == gpu.device)
+      return Roof{gpu.flops[std::size_t(precision)], gpu.bytes};
+  return std::nullopt;
+}
+
+/// One pass of a layer over some micro-batches.
+struct LayerTime {
+  NodeId node = 0;
+  Pass pass = Pass::forward;
+  std::vector<double> seconds;      ///< by micro-batch
+  std::string layer = {};           ///< as the backend runs it: with what is fused into it
+  double flops = 0, bytes = 0;      ///< of a micro-batch: see work_of
+  std::optional<double> best = {};  ///< seconds that the roof allows
+};
+
+/// Where the time of a rank's micro-batches of `batch` images went.
+struct LayerProfile {
+  std::size_t batch = 0;
+  std::optional<Roof> roof{};
+  std::vector<LayerTime> layers{};  ///< in the order of the work
+};
+
+}  // namespace rueda

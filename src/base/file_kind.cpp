@@ -1,0 +1,173 @@
+#include "base/file_kind.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace rueda {
+namespace {
+
+using namespace std::string_view_literals;
+
+enum class FileKind {
+  safetensors,
+  torch,
+  keras,
+  hdf5,
+  numpy,
+  pickle,
+  parquet,
+  tar,
+  gzip,
+  bzip2,
+  xz,
+  zstd,
+  seven_zip,
+  zip,
+};
+
+/// By FileKind: what messages call it, and the program that unpacks it, if it is packed.
+struct Description {
+  const char* name;
+  const char* unpack = "";
+};
+constexpr std::array<Description, 14> kDescriptions{{{"a safetensors file"},
+                                                     {"a PyTorch file"},
+                                                     {"a Keras file"},
+                                                     {"an HDF5 file, such as Keras writes"},
+                                                     {"a NumPy file"},
+                                                     {"a Python pickle"},
+                                                     {"a Parquet file"},
+                                                     {"a tar archive", "tar -xf"},
+                                                     {"a gzip file", "gunzip"},
+                                                     {"a bzip2 file", "bunzip2"},
+                                                     {"an xz file", "unxz"},
+                                                     {"a Zstandard file", "unzstd"},
+                                                     {"a 7z archive", "7z x"},
+                                                     {"a zip archive", "unzip"}}};
+
+/// Bytes that begin every file of a kind, or stand in it at `offset`. None of them begins a text.
+struct Magic {
+  FileKind kind;
+  std::string_view bytes;
+  std::size_t offset = 0;
+};
+// PyTorch before 1.6 wrote a pickled number first: torch/serialization.py, MAGIC_NUMBER. bzip2's
+// blocks begin with the digits of pi, Parquet's pages with a Thrift field. A header's length
+// below 4 GB leaves zeros before a safetensors file's header.
+constexpr std::array<Magic, 15> kMagics{{
+    {FileKind::torch, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv},
+    {FileKind::hdf5, "\x89HDF\r\n\x1a\n"sv},
+    {FileKind::numpy, "\x93NUMPY"sv},
+    {FileKind::pickle, "\x80\x02"sv},
+    {FileKind::pickle, "\x80\x03"sv},
+    {FileKind::pickle, "\x80\x04"sv},
+    {FileKind::pickle, "\x80\x05"sv},
+    {FileKind::parquet, "PAR1\x15"sv},
+    {FileKind::gzip, "\x1f\x8b"sv},
+    {FileKind::bzip2, "1AY&SY"sv, 4},
+    {FileKind::xz,
+     "\xfd"
+     "7zXZ\0"sv},
+    {FileKind::zstd, "\x28\xb5\x2f\xfd"sv},
+    {FileKind::seven_zip, "7z\xbc\xaf\x27\x1c"sv},
+    {FileKind::safetensors, "\0\0\0\0{"sv, 4},
+    {FileKind::tar, "ustar"sv, 257},
+}};
+
+/// A zip archive by its first member: PyTorch's, Keras' and NumPy's files are some.
+FileKind kind_of_zip(std::string_view head) {
+  constexpr std::size_t kLengthAt = 26, kNameAt = 30;  // PKWARE's APPNOTE.TXT, 4.3.7
+  if (head.size() < kNameAt) return FileKind::zip;
+  const auto length = static_cast<unsigned char>(head[kLengthAt]);
+  const std::string_view name = head.substr(kNameAt, length);
+  if (name.ends_with("/data.pkl")) return FileKind::torch;
+  if (name == "metadata.json" || name == "config.json") return FileKind::keras;
+  return name.ends_with(".npy") ? FileKind::numpy : FileKind::zip;
+}
+
+std::optional<FileKind> kind_of(std::string_view head) {
+  if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6")) return kind_of_zip(head);
+  for (const Magic& magic : kMagics)
+    if (head.size() > magic.offset && head.substr(magic.offset).starts_with(magic.bytes))
+      return magic.kind;
+  return std::nullopt;
+}
+
+bool fits(FileKind kind, Wanted wanted) {
+  switch (wanted) {
+    case Wanted::anything:
+      return true;
+    case Wanted::weights:
+      return kind == FileKind::safetensors;
+    case Wanted::archive:
+      return kind == FileKind::gzip || kind == FileKind::tar;
+    case Wanted::python_batch:
+      return kind == FileKind::pickle;
+    case Wanted::text:
+    case Wanted::binary_batch:
+      break;
+  }
+  return false;
+}
+
+/// The lines that make a safetensors file of another framework's.
+std::string conversion(FileKind kind, const fs::path& path) {
+  const std::string from = shell_word(escaped(path.string()));
+  const std::string to =
+      shell_word(escaped(fs::path(path).replace_extension("safetensors").string()));
+  if (kind == FileKind::torch)
+    return fmt::format(
+        "convert it: python3 -c \"import sys, torch; from safetensors.torch import save_file; w = "
+        "torch.load(sys.argv[1], map_location='cpu', weights_only=True); w = w.get('state_dict', "
+        "w); save_file({{k: v.contiguous() for k, v in w.items()}}, sys.argv[2])\" {} {}",
+        from, to);
+  if (kind == FileKind::keras || kind == FileKind::hdf5)
+    return fmt::format(
+        "convert it: python3 -c \"import sys, keras; from safetensors.numpy import save_file; m = "
+        "keras.models.load_model(sys.argv[1]); save_file({{v.path: v.numpy() for v in m.weights}}, "
+        "sys.argv[2])\" {} {}",
+        from, to);
+  return "give a safetensors file, as rueda train --save-weights writes it; docs/weights.md shows "
+         "how others are made";
+}
+
+std::string remedy_for(FileKind kind, Wanted wanted, const fs::path& path) {
+  const std::string file = " " + shell_word(escaped(path.string()));
+  const std::string unpack = kDescriptions.at(std::size_t(kind)).unpack;
+  const bool has_members = kind == FileKind::zip || kind == FileKind::seven_zip;
+  if (!unpack.empty() && wanted == Wanted::archive)  // tar knows what a tar archive is packed with
+    return "unpack it and give the directory: " + (has_members ? unpack : "tar -xf") + file;
+  if (!unpack.empty()) return "unpack it: " + unpack + file;
+  if (wanted == Wanted::weights) return conversion(kind, path);
+  if (wanted == Wanted::text) return "give a text file";
+  if (wanted == Wanted::archive && kind == FileKind::pickle)
+    return "if it is one file of a CIFAR-10 set, give the directory that holds all of them";
+  if (kind == FileKind::pickle) return "the names of the Python version do not end in .bin";
+  return "download cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, or "
+         "make a set with rueda synth";
+}
+
+}  // namespace
+
+std::optional<OtherKind> other_kind(std::string_view head, Wanted wanted, const fs::path& path) {
+  const auto kind = kind_of(head);
+  if (!kind || fits(*kind, wanted)) return std::nullopt;
+  return OtherKind{kDescriptions.at(std::size_t(*kind)).name, remedy_for(*kind, wanted, path)};
+}
+
+std::optional<OtherKind> other_kind(const fs::path& path, Wanted wanted) {
+  std::error_code error;
+  if (wanted == Wanted::anything || !fs::is_regular_file(path, error)) return std::nullopt;
+  std::string head(kHeadBytes, '\0');
+  std::ifstream stream(path, std::ios::binary);
+  stream.read(head.data(), std::streamsize(head.size()));
+  head.resize(std::size_t(std::max(stream.gcount(), std::streamsize{0})));
+  return other_kind(head, wanted, path);
+}
+
+}  // namespace rueda

@@ -1,0 +1,266 @@
+#include "model/weights/weights_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "model/weights/origin_tensors.hpp"
+#include "model/weights/safetensors.hpp"
+
+namespace rueda {
+namespace {
+
+std::string remedy_for(const Graph& graph) {
+  return "give the weights of a " + graph.name() + " with " + std::to_string(graph.classes()) +
+         " classes, or another --model";
+}
+
+/// The arena's axes in the origin's order, by the number of axes: 4 of a
+/// convolution (out, height, width, in), 2 of a dense weight (out, in), 1 of a
+/// vector.
+std::vector<std::size_t> axes_of(std::size_t rank, Origin origin) {
+  const bool keras = origin == Origin::keras;
+  if (rank == 4)
+    return keras ? std::vector<std::size_t>{1, 2, 3, 0} : std::vector<std::size_t>{0, 3, 1, 2};
+  if (rank == 2 && keras) return {1, 0};
+  std::vector<std::size_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  return axes;
+}
+
+OriginTensor parameter_tensor(const Parameter& parameter, Origin origin) {
+  OriginTensor tensor{.name = parameter.name, .offset = parameter.offset};
+  const std::vector<int>& dims = parameter.dims;
+  std::vector<std::size_t> strides(dims.size());  // in the arena, which is packed
+  std::exclusive_scan(dims.rbegin(), dims.rend(), strides.rbegin(), std::size_t{1},
+                      std::multiplies<std::size_t>());
+  for (const std::size_t axis : axes_of(dims.size(), origin)) {
+    tensor.shape.push_back(std::size_t(dims[axis]));
+    tensor.strides.push_back(strides[axis]);
+  }
+  return tensor;
+}
+
+/// Appends the tensors of one node.
+void append(const Graph& graph, const Node& node, std::vector<OriginTensor>& tensors) {
+  for_each_parameter(node.kind, [&](ParameterId id) {
+    tensors.push_back(parameter_tensor(graph.parameter(id), graph.origin()));
+  });
+  const auto* norm = std::get_if<BatchNormNode>(&node.kind);
+  if (norm == nullptr) return;
+  const bool keras = graph.origin() == Origin::keras;
+  const auto channels = std::size_t(node.output.channels);
+  const auto append_statistic = [&](const char* name, std::size_t offset) {
+    tensors.push_back({node.name + name, {channels}, false, offset, {1}});
+  };
+  append_statistic(keras ? "/moving_mean" : ".running_mean", norm->statistics_offset);
+  append_statistic(keras ? "/moving_variance" : ".running_var", norm->statistics_offset + channels);
+}
+
+/// Calls `f(i, place)` for every element in the origin's order; `place` is
+/// where it lies in its arena.
+template <typename F>
+void for_each_element(const OriginTensor& tensor, F f) {
+  const std::size_t count = tensor.elements();
+  std::vector<std::size_t> index(tensor.shape.size(), 0);
+  std::size_t place = tensor.offset;
+  for (std::size_t i = 0; i < count; ++i) {
+    f(i, place);
+    for (std::size_t axis = index.size(); axis-- > 0;) {
+      place += tensor.strides[axis];
+      if (++index[axis] < tensor.shape[axis]) break;
+      place -= tensor.shape[axis] * tensor.strides[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+namespace fs = std::filesystem;
+
+using Entries = std::map<std::string, const TensorEntry*>;
+
+/// PyTorch counts the steps of every batch norm; nothing is computed from them.
+std::vector<std::string> counters_of(const std::vector<OriginTensor>& tensors) {
+  constexpr std::string_view kVariance = ".running_var";
+  std::vector<std::string> names;
+  for (const OriginTensor& tensor : tensors) {
+    if (!tensor.name.ends_with(kVariance)) continue;
+    const std::string layer = tensor.name.substr(0, tensor.name.size() - kVariance.size());
+    names.push_back(layer + ".num_batches_tracked");
+  }
+  return names;
+}
+
+std::string shape_text(const std::vector<std::size_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+/// "3 tensors, the first 'a'".
+std::string first_and_count(const std::vector<std::string>& names) {
+  if (names.size() == 1) return fmt::format("the tensor '{}'", printable(names.front()));
+  return fmt::format("{} tensors, the first '{}'", names.size(), printable(names.front()));
+}
+
+[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& why,
+                         const std::string& remedy) {
+  throw InputError(fmt::format("weights file {}: {}: {}", file.path().string(), why, remedy));
+}
+
+/// Why the names of a file, without their first `cut` characters, are not those
+/// of the network; empty if they are.
+std::string fault_of_names(const std::vector<OriginTensor>& tensors, const SafetensorsFile& file,
+                           std::size_t cut) {
+  const auto counters = counters_of(tensors);
+  std::set<std::string> known(counters.begin(), counters.end()), present;
+  for (const OriginTensor& tensor : tensors) known.insert(tensor.name);
+  std::vector<std::string> missing, unexpected;
+  for (const TensorEntry& entry : file.tensors()) {
+    const std::string name = entry.name.substr(cut);
+    present.insert(name);
+    if (known.count(name) == 0) unexpected.push_back(name);
+  }
+  for (const OriginTensor& tensor : tensors)
+    if (present.count(tensor.name) == 0) missing.push_back(tensor.name);
+  std::string why;
+  if (!missing.empty()) why = "it lacks " + first_and_count(missing);
+  if (!unexpected.empty())
+    why += (missing.empty() ? "it has " : ", and has ") + first_and_count(unexpected) + " too many";
+  return why;
+}
+
+/// What all names begin with.
+std::string common_prefix(const std::vector<TensorEntry>& tensors) {
+  if (tensors.empty()) return "";
+  std::string prefix = tensors.front().name;
+  for (const TensorEntry& tensor : tensors) {
+    const auto differs = std::ranges::mismatch(prefix, tensor.name).in1;
+    prefix.erase(differs, prefix.end());
+  }
+  return prefix;
+}
+
+/// What all names have before those of the network: nothing, or up to a point or
+/// slash. Refuses a file that lacks tensors or has others either way.
+std::string prefix_of_names(const Graph& graph, const std::vector<OriginTensor>& tensors,
+                            const SafetensorsFile& file) {
+  const std::string why = fault_of_names(tensors, file, 0);
+  if (why.empty()) return "";
+  const std::string common = common_prefix(file.tensors());
+  for (std::size_t i = 0; i < common.size(); ++i) {
+    const bool ends = common[i] == '.' || common[i] == '/';
+    if (ends && fault_of_names(tensors, file, i + 1).empty()) return common.substr(0, i + 1);
+  }
+  refuse(file, why, remedy_for(graph));
+}
+
+void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTensor& tensor,
+                const TensorEntry& entry) {
+  if (entry.shape != tensor.shape) {
+    refuse(file,
+           fmt::format("tensor '{}' has the shape {}, expected {}", tensor.name,
+                       shape_text(entry.shape), shape_text(tensor.shape)),
+           remedy_for(graph));
+  }
+  if (entry.dtype != "F32") {
+    refuse(file, fmt::format("tensor '{}' is {}, expected F32", tensor.name, entry.dtype),
+           "save it in single precision");
+  }
+}
+
+void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
+                  std::span<const float> values) {
+  const auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
+  if (bad == values.end()) return;
+  refuse(file,
+         fmt::format("tensor '{}' is {} at element {}", tensor.name, *bad, bad - values.begin()),
+         "give weights of a run that did not diverge");
+}
+
+/// Without `statistics` the trainable ones alone.
+std::vector<OriginTensor> tensors_of(const Graph& graph, bool statistics) {
+  auto tensors = origin_tensors(graph);
+  if (!statistics) std::erase_if(tensors, [](const OriginTensor& t) { return !t.trainable; });
+  return tensors;
+}
+
+}  // namespace
+
+std::size_t OriginTensor::elements() const noexcept {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
+
+std::vector<OriginTensor> origin_tensors(const Graph& graph) {
+  std::vector<OriginTensor> tensors;
+  std::vector<const Node*> shortcut;  // written down first in the graph, listed last by PyTorch
+  for (const Node& node : graph.nodes()) {
+    if (node.name.find(".shortcut.") != std::string::npos)
+      shortcut.push_back(&node);
+    else
+      append(graph, node, tensors);
+    if (!std::holds_alternative<AddNode>(node.kind)) continue;
+    for (const Node* held : std::exchange(shortcut, {})) append(graph, *held, tensors);
+  }
+  return tensors;
+}
+
+void to_origin(const OriginTensor& tensor, std::span<const float> parameters,
+               std::span<const float> statistics, std::span<float> out) {
+  const auto arena = tensor.trainable ? parameters : statistics;
+  for_each_element(tensor, [&](std::size_t i, std::size_t place) { out[i] = arena[place]; });
+}
+
+void from_origin(const OriginTensor& tensor, std::span<const float> in, std::span<float> parameters,
+                 std::span<float> statistics) {
+  const auto arena = tensor.trainable ? parameters : statistics;
+  for_each_element(tensor, [&](std::size_t i, std::size_t place) { arena[place] = in[i]; });
+}
+
+std::string load_weights(const Graph& graph, const fs::path& path, std::span<float> parameters,
+                         std::span<float> statistics) {
+  const auto tensors = tensors_of(graph, !statistics.empty());
+  SafetensorsFile file(path);
+  std::string prefix = prefix_of_names(graph, tensors, file);
+  Entries entries;
+  for (const TensorEntry& entry : file.tensors())
+    entries[entry.name.substr(prefix.size())] = &entry;
+  for (const OriginTensor& tensor : tensors)
+    check_kind(graph, file, tensor, *entries.at(tensor.name));
+  for (const OriginTensor& tensor : tensors) {
+    std::vector<float> values(tensor.elements());
+    file.read(*entries.at(tensor.name), values);
+    check_finite(file, tensor, values);
+    from_origin(tensor, values, parameters, statistics);
+  }
+  return prefix;
+}
+
+void save_weights(const Graph& graph, const fs::path& path, std::span<const float> parameters,
+                  std::span<const float> statistics, std::uint64_t steps) {
+  const auto tensors = tensors_of(graph, !statistics.empty());
+  std::vector<TensorData> data;
+  for (const std::string& counter : counters_of(tensors))
+    data.push_back({counter, "I64", {}, std::as_bytes(std::span(&steps, 1))});
+  std::vector<float> values(parameters.size() + statistics.size());
+  std::span<float> free = values;
+  for (const OriginTensor& tensor : tensors) {
+    const std::span<float> mine = free.first(tensor.elements());
+    free = free.subspan(tensor.elements());
+    to_origin(tensor, parameters, statistics, mine);
+    data.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
+  }
+  std::map<std::string, std::string> metadata = {{"model", graph.name()}};
+  if (graph.origin() == Origin::pytorch) metadata["format"] = "pt";  // a custom of its readers
+  write_safetensors(path, data, metadata);
+}
+
+}  // namespace rueda

@@ -1,0 +1,87 @@
+#include "run/wiring/device_choice.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "cuda/device/device_query.hpp"
+#include "mpi/session/session.hpp"
+#include "run/wiring/open_backend.hpp"
+
+namespace rueda {
+
+const char* environment_variable(const char* name) { return std::getenv(name); }
+
+int rank_by_launcher() { return launcher_rank(environment_variable); }
+
+bool speaks_for_all() { return rank_by_launcher() == 0; }
+
+bool has_peers() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr) return std::atoi(size) > 1;
+  }
+  return false;
+}
+
+DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible) {
+  if (visible == 1) return {};
+  if (local_rank) return {*local_rank % visible, ""};
+  if (!has_peers) return {};
+  return {0,
+          "the launcher does not say which number this rank has on its node, so it takes the first "
+          "of " +
+              std::to_string(visible) +
+              " GPUs; start with mpirun or srun, or show each rank one GPU by "
+              "CUDA_VISIBLE_DEVICES"};
+}
+
+#if RUEDA_WITH_CUDA
+SelectedDevice select_device(BackendChoice backend) {
+  SelectedDevice selected;
+  try {
+    if (!wants_cuda(backend)) return selected;
+    const auto devices = cuda_devices().visible;
+    if (devices.empty()) return selected;  // open_backend says why
+    const DeviceChoice choice =
+        choose_device(launcher_local_rank(environment_variable), has_peers(), int(devices.size()));
+    open_cuda_device(choice.ordinal);
+    selected.uuid = devices.at(std::size_t(choice.ordinal)).uuid;
+    selected.remark = choice.remark;
+  } catch (...) {
+    selected.failure = std::current_exception();
+  }
+  return selected;
+}
+#else
+SelectedDevice select_device(BackendChoice) { return {}; }
+#endif
+
+std::string shared_devices(const std::vector<RankPlace>& ranks) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    if (!ranks[rank].uuid.empty()) users[{ranks[rank].host, ranks[rank].uuid}].push_back(rank);
+  std::string text;
+  for (const auto& [place, of_place] : users) {
+    if (of_place.size() < 2) continue;
+    text += (text.empty() ? "" : "; ") + rank_list(of_place) + " on " + place.second + " of " +
+            place.first;
+  }
+  return text;
+}
+
+std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed) {
+  const auto hosts = all_gather_text(group, mine.host);
+  const auto uuids = all_gather_text(group, mine.uuid);
+  std::vector<RankPlace> ranks;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank)
+    ranks.push_back({hosts[rank], uuids[rank]});
+  const std::string shared = shared_devices(ranks);
+  if (shared.empty()) return "";
+  require_agreed(allowed, "ranks share a GPU: " + shared +
+                              "; start fewer ranks per node, ask for more GPUs (--gres=gpu:N), or "
+                              "say --allow-shared-gpu");
+  return group.rank() == 0 ? "ranks share a GPU, and its speed: " + shared : "";
+}
+
+}  // namespace rueda

@@ -1,0 +1,289 @@
+#include "run/wiring/make_all_reduce.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "mpi/exchange/corrupting_exchange.hpp"
+#include "mpi/exchange/mpi_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
+#include "mpi/sums/hierarchical_all_reduce.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
+#include "mpi/sums/shared_all_reduce.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
+#include "reduce/chosen_all_reduce.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "run/wiring/reduce_rule.hpp"
+
+namespace rueda {
+namespace {
+
+/// Makes the ways to sum. Every member is a collective.
+class ReduceMaker {
+ public:
+  ReduceMaker(const ReduceSettings& settings, const ReducePlace& place)
+      : settings_(settings),
+        place_(place),
+        layout_(all_gather(place.world, place.world.node_leader())) {
+    if (settings_.fault.kind == InjectedFault::Kind::corrupt_message &&
+        settings_.fault.rank == place_.world.rank()) {
+      fault_ = std::make_shared<MessageFault>(MessageFault{.train_step = settings_.fault.step});
+    }
+  }
+
+  std::unique_ptr<AllReduce> make() {
+    auto made = make_asked();
+    if (needs_messages()) made->write_into(book_);
+    return made;
+  }
+
+  ReduceTable by_rule() const {
+    ReduceSituation here = situation();
+    here.may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room();
+    return reduce_rule(here);
+  }
+
+ private:
+  std::unique_ptr<AllReduce> make_asked() {
+    if (settings_.algorithm != Algorithm::automatic)
+      return make_way({settings_.algorithm, segment_bytes()});
+    return std::make_unique<ChosenAllReduce>(by_rule(), [this](ReduceWay way) {
+      if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
+      return make_way(way);
+    });
+  }
+
+  /// But for what only a collective tells.
+  ReduceSituation situation() const {
+    return {.hosts = layout_.hosts(),
+            .most_on_a_host = layout_.most(),
+            .memory_is_on_host = on_host(),
+            .wire = settings_.wire};
+  }
+
+  bool fixed() const { return settings_.order == ReduceOrder::fixed; }
+  bool on_host() const { return place_.device.memory_is_on_host(); }
+
+  /// Whether something looks at messages, so that rueda has to send some of its own.
+  bool needs_messages() const {
+    return settings_.verify_messages ||
+           settings_.fault.kind == InjectedFault::Kind::corrupt_message;
+  }
+
+  std::unique_ptr<Exchange> exchange() const {
+    return exchange_by(std::make_unique<MpiExchange>(place_.world));
+  }
+
+  /// Between the ranks that give the same `color`.
+  std::unique_ptr<Exchange> split_exchange(int color) const {
+    return exchange_by(
+        std::make_unique<MpiExchange>(place_.world.split(color, place_.world.rank())));
+  }
+
+  /// A fault is injected where it would happen: between the check sum and its comparison.
+  std::unique_ptr<Exchange> exchange_by(std::unique_ptr<MpiExchange> mpi) const {
+    Communicator& ranks = mpi->ranks();
+    std::unique_ptr<Exchange> made = std::move(mpi);
+    if (place_.transport == Transport::staged)
+      made = std::make_unique<StagedExchange>(std::move(made), place_.device);
+    if (fault_)
+      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, book_, fault_);
+    if (!settings_.verify_messages) return made;
+    return std::make_unique<VerifiedExchange>(std::move(made), all_gather_text(ranks, ranks.host()),
+                                              place_.device, book_);
+  }
+
+  /// Of one algorithm for all lengths: the user's, else the usual ones.
+  std::size_t segment_bytes() const {
+    return settings_.segment_bytes > 0 ? settings_.segment_bytes : usual_segment_bytes(situation());
+  }
+
+  /// In floats; 0 stays 0.
+  static std::size_t segment_of(const ReduceWay& way) {
+    return (way.segment_bytes + sizeof(float) - 1) / sizeof(float);
+  }
+
+  std::unique_ptr<AllReduce> make_way(const ReduceWay& way) {
+    refuse_wire(way.algorithm);
+    if (needs_messages()) refuse_without_messages(way.algorithm);
+    switch (way.algorithm) {
+      case Algorithm::doubling:
+        return std::make_unique<DoublingAllReduce>(exchange(), place_.device);
+      case Algorithm::central:
+        return std::make_unique<CentralAllReduce>(exchange(), place_.device);
+      case Algorithm::hierarchical:
+        return make_hierarchical(way);
+      case Algorithm::shared:
+        return make_shared();
+      case Algorithm::mpi:
+        return std::make_unique<MpiAllReduce>(exchange(), place_.device);
+      case Algorithm::nccl:
+        return make_nccl(place_.world, place_.device);
+      case Algorithm::ring:
+      case Algorithm::automatic:
+        break;
+    }
+    return make_ring(exchange(), way);
+  }
+
+  void refuse_wire(Algorithm algorithm) const {
+    const bool narrows = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+    require_agreed(settings_.wire == Wire::fp32 || narrows,
+                   fmt::format("--wire bf16 is for the ring and the hierarchical all-reduce, not "
+                               "for {}: leave --wire at fp32",
+                               to_string(algorithm)));
+  }
+
+  void refuse_without_messages(Algorithm algorithm) const {
+    if (is_own(algorithm) && algorithm != Algorithm::shared) return;
+    const std::string why = algorithm == Algorithm::shared
+                                ? "the ranks of a host read each other's memory, without messages"
+                                : "messages are the library's";
+    throw_agreed(
+        ExitCode::bad_input,
+        std::string(settings_.verify_messages ? "--verify-messages" : "--inject corrupt-message") +
+            " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) +
+            " " + why + ": give --all-reduce ring, doubling, hierarchical or central");
+  }
+
+  std::unique_ptr<AllReduce> make_ring(std::unique_ptr<Exchange> ranks, const ReduceWay& way) {
+    if (fixed()) return std::make_unique<FixedOrderAllReduce>(std::move(ranks), place_.device);
+    if (settings_.wire == Wire::bf16) {
+      return std::make_unique<WireRingAllReduce>(std::move(ranks), place_.device, segment_of(way));
+    }
+    return std::make_unique<RingAllReduce>(std::move(ranks), place_.device, segment_of(way));
+  }
+
+  /// In the fixed order only where hosts are branches of the tree; else each
+  /// chunk goes straight to its owner, as --all-reduce ring does in the fixed
+  /// order.
+  std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
+    if (fixed() && !layout_.keeps_tree_order()) return make_ring(exchange(), way);
+    HierarchicalParts parts{
+        .world = exchange(),
+        .split = [this](int color) { return split_exchange(color); },
+        .across = [this, way](
+                      std::unique_ptr<Exchange> ranks) { return make_ring(std::move(ranks), way); },
+        .segment = segment_of(way),
+        .fixed_order = fixed()};
+    return std::make_unique<HierarchicalAllReduce>(place_.device, layout_, std::move(parts));
+  }
+
+  std::size_t window_bytes() const {
+    return SharedAllReduce::window_bytes(place_.world.size(), place_.device, place_.arena_floats);
+  }
+
+  /// For the rank with the least room: ranks of one host may be in different containers.
+  bool has_shared_room() const {
+    const bool here = free_shared_memory() >= window_bytes() + window_bytes() / 8;
+    return min_over_ranks(place_.world, here);
+  }
+
+  std::unique_ptr<AllReduce> make_shared() {
+    require_agreed(layout_.hosts() == 1,
+                   "--all-reduce shared is for ranks of one host, and these are on " +
+                       std::to_string(layout_.hosts()) + ": give --all-reduce ring");
+    require_agreed(has_shared_room(),
+                   "--all-reduce shared takes " + std::to_string((window_bytes() >> 20) + 1) +
+                       " MiB of /dev/shm, which has not that much free: make it larger (docker: "
+                       "--shm-size), or give --all-reduce ring");
+    return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
+  }
+
+  ReduceSettings settings_;
+  const ReducePlace& place_;
+  HostLayout layout_;
+  std::shared_ptr<ReduceJournal> book_ = std::make_shared<ReduceJournal>();  ///< for exchanges
+  std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
+};
+
+/// For people: "ring", "ring, fixed order", "auto (shared)", ...
+std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {
+  if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
+  if (settings.algorithm == Algorithm::nccl) return "ncclAllReduce";
+  std::string text(made.name());
+  if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos)
+    text += ", fixed order";
+  return settings.verify_messages ? text + ", messages verified" : text;
+}
+
+/// Collective. What sums by messages reaches MPI in one of several ways; NCCL
+/// and GPUs that read each other's memory know none of them.
+TransportDecision transport_of(Communicator& world, const TrainConfig& config,
+                               const ReduceDevice& device) {
+  const TransportDecision decision = agree_on_transport(world, config.transport, device);
+  const bool messages =
+      config.all_reduce != Algorithm::nccl && config.all_reduce != Algorithm::shared;
+  if (messages || device.memory_is_on_host()) return decision;
+  return {Transport::device, ""};
+}
+
+/// Collective: what `auto` would take for the longest bucket, where that is
+/// another algorithm than the ring and its order of additions was not asked
+/// for.
+std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
+                         const RunRecord& run) {
+  if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";
+  const std::size_t longest = std::ranges::max(run.bucket_bytes);
+  const Algorithm chosen = ReduceMaker(settings, place).by_rule().way(longest).algorithm;
+  return chosen == Algorithm::ring ? "" : to_string(chosen);
+}
+
+}  // namespace
+
+ReduceSettings reduce_settings(const TrainConfig& config) {
+  return {.algorithm = config.all_reduce,
+          .order = config.reduce_order,
+          .segment_bytes = config.segment_kb * 1024,
+          .wire = config.wire,
+          .verify_messages = config.verify_messages,
+          .fault = config.fault};
+}
+
+std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
+                                           const ReducePlace& place) {
+  return ReduceMaker(settings, place).make();
+}
+
+std::vector<std::size_t> cut_buckets(RunRecord& run, const Graph& graph, int ranks) {
+  auto ends = plan_buckets(graph, {.most_bytes = bucket_bytes(run.bucket_mb),
+                                   .tail_apart = run.config.wire != Wire::fp32,
+                                   .ranks = std::size_t(ranks)});
+  run.bucket_bytes.clear();
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    run.bucket_bytes.push_back((ends[i] - (i > 0 ? ends[i - 1] : 0)) * sizeof(float));
+  return ends;
+}
+
+GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
+                                Backend& backend) {
+  const TrainConfig& config = run.config;
+  GradientSums sums;
+  run.bucket_mb = config.bucket_mb;
+  // Until sizes are chosen: one bucket, whose sum takes the most memory.
+  if (config.bucket_mb == kAutoBucketMb)
+    run.bucket_mb = run.measures_bucket_size() ? 0 : TrainConfig().bucket_mb;
+  sums.bucket_ends = cut_buckets(run, graph, world.size());
+  run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
+  ReduceDevice& device = backend.reduce_device();
+  const TransportDecision decision = transport_of(world, config, device);
+  run.transport = to_string(decision.transport);
+  sums.warning = decision.warning;
+  const ReduceSettings settings = reduce_settings(config);
+  const ReducePlace place{world, device, decision.transport,
+                          GradientLayout(graph, std::size_t(world.size())).memory()};
+  sums.all_reduce = make_all_reduce(settings, place);
+  run.all_reduce = describe_reduce(settings, *sums.all_reduce);
+  run.all_reduce_details = sums.all_reduce->details();
+  if (!run.measures_bucket_size()) run.auto_all_reduce = other_choice(settings, place, run);
+  return sums;
+}
+
+}  // namespace rueda

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/session/communicator.hpp"
+#include "reduce/algorithm.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/model/graph.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/train/run_record.hpp"
+#include "run/wiring/transport.hpp"
+
+namespace rueda {
+
+/// The wanted all-reduce. The same on all ranks.
+struct ReduceSettings {
+  Algorithm algorithm = Algorithm::ring;
+  ReduceOrder order = ReduceOrder::ring;
+  std::size_t segment_bytes = 0;  ///< 0: by a rule
+  Wire wire = Wire::fp32;
+  bool verify_messages = false;  ///< each carries a check sum
+  InjectedFault fault = {};      ///< of a message; other kinds have no effect here
+};
+
+/// The settings of `config`.
+ReduceSettings reduce_settings(const TrainConfig& config);
+
+/// Ranks and memory of an all-reduce; all of it outlives the all-reduce.
+struct ReducePlace {
+  Communicator& world;
+  ReduceDevice& device;
+  Transport transport = Transport::host;
+  /// The longest arena that will be summed: AllReduce::arena() has that many
+  /// floats where it has any.
+  std::size_t arena_floats = 0;
+};
+
+/// Collective. Throws InputError, alike on all ranks, for an algorithm that is
+/// impossible here. With verified messages `automatic` takes one that sends
+/// messages.
+std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
+                                           const ReducePlace& place);
+
+/// Collective: ncclAllReduce over `ranks`, each of which has `device`, a GPU of
+/// its own. Throws InputError if this program was built without NCCL or
+/// gradients are not on GPUs. Both outlive it.
+std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device);
+
+/// The sums of a run's gradients, for a GradientReducer.
+struct GradientSums {
+  std::unique_ptr<AllReduce> all_reduce;
+  std::vector<std::size_t> bucket_ends;  ///< plan_buckets
+  std::string warning;                   ///< one line, or empty
+};
+
+/// Where buckets of at most `run.bucket_mb` end; records their bytes in `run`.
+std::vector<std::size_t> cut_buckets(RunRecord& run, const Graph& graph, int ranks);
+
+/// Collective: chooses transport, buckets and all-reduce as `run.config` says,
+/// and records them in `run`. Keeps `world` and the backend's reduce device.
+/// Throws InputError. Where sizes of buckets are to be measured, there is one
+/// bucket.
+GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
+                                Backend& backend);
+
+}  // namespace rueda
