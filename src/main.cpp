@@ -5,20 +5,20 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "commands/bench/bench.hpp"
+#include "launch/launcher.hpp"
 #include "launch/machine.hpp"
-#include "run/console.hpp"
+#include "run/job.hpp"
 #include "run/train.hpp"
-#include "run/wiring/device_choice.hpp"
 #include "train/options.hpp"
 
 namespace rueda {
@@ -26,24 +26,35 @@ namespace {
 
 void run_command(const PrintText& print, std::ostream& out) { out << print.text; }
 
+// Commands of all ranks return their exit code.
+int run_request(const TrainConfig& config, const std::string& command_line) {
+  return run_train(config, command_line);
+}
+int run_request(const DoctorOptions& options, const std::string&) { return run_doctor(options); }
+int run_request(const EvaluateOptions& options, const std::string&) {
+  return run_evaluate(options);
+}
+int run_request(const BenchAllReduceOptions& options, const std::string&) {
+  return run_bench_all_reduce(options);
+}
+
+// Those of one process print on one of the processes that were started.
+int run_request(const WatchOptions& options, const std::string&) {
+  if (speaks_for_all()) run_command(options, std::cout);  // which draws screens
+  return 0;
+}
+template <typename Options>
+int run_request(const Options& options, const std::string&) {
+  if (!speaks_for_all()) return 0;
+  std::ostringstream text;
+  run_command(options, text);
+  std::cout << harmless(text.str());
+  return 0;
+}
+
 int dispatch(const Request& request, const std::string& command_line) {
-  return std::visit(
-      Overloaded{
-          [&](const TrainConfig& config) { return run_train(config, command_line); },
-          [](const DoctorOptions& options) { return run_doctor(options); },
-          [](const EvaluateOptions& options) { return run_evaluate(options); },
-          [](const BenchAllReduceOptions& options) { return run_bench_all_reduce(options); },
-          [](const auto& options) {  // of one process: prints on one of those that were started
-            if (!speaks_for_all()) return 0;
-            if constexpr (std::is_same_v<decltype(options), const WatchOptions&>)
-              return run_command(options, std::cout), 0;  // draws screens
-            std::ostringstream text;
-            run_command(options, text);
-            std::cout << harmless(text.str());
-            return 0;
-          },
-      },
-      request);
+  return std::visit([&](const auto& options) { return run_request(options, command_line); },
+                    request);
 }
 
 /// Where one rank alone has a faulty command line, the others must not wait for
@@ -52,9 +63,10 @@ Request parse(const std::vector<std::string>& arguments) {
   try {
     return parse_command_line(arguments);
   } catch (const Error& error) {
-    const std::string command = arguments.empty() ? "" : arguments.front();
+    std::string command;
+    if (!arguments.empty()) command = arguments.front();
     const bool needs_all = command == "train" || command == "bench" || command == "evaluate";
-    if (needs_all && has_peers()) refuse_train(error);
+    if (needs_all && has_peers()) refuse_job(error);
     throw;
   }
 }

@@ -45,7 +45,7 @@ LIBRARIES = [
      {"base", "model", "record", "study", "predict", "run", "commands", "cli", "tests"}),
     ("CLI11", r"CLI/.*", {"cli"}),
     ("toml++", r"toml\+\+/.*", {"cli"}),
-    ("spdlog", r"spdlog/(?!fmt/).*", {"run"}),
+    ("spdlog", r"spdlog/(?!fmt/).*", {"base"}),
 ]
 WIRING = "src/run/wiring"
 CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/backend/timed)/.*")

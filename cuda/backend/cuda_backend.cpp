@@ -85,9 +85,7 @@ class CudaBackend final : public CudaWork {
   std::string device() const override { return properties_of(current_device()).name; }
   ReduceDevice& reduce_device() override { return *reduce_device_; }
 
-  Graph prepare(const Graph& graph) const override {
-    return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
-  }
+  Graph prepare(const Graph& graph) const override { return fuse_additions(graph, kGpuFusions); }
   void replay(std::optional<std::uint64_t> key, const std::function<void()>& work) override {
     if (key && records_)
       recordings_[*key].run(stream(), work);

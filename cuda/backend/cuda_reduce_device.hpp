@@ -5,7 +5,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "cuda/backend/peer_blocks.hpp"
@@ -21,45 +20,18 @@ namespace rueda::cuda {
 class EventPool {
  public:
   /// Passes when all work queued so far on each of `streams` is done.
-  rueda::Event record(std::initializer_list<cudaStream_t> streams) {
-    const std::lock_guard lock(mutex_);
-    Parts parts;
-    for (const cudaStream_t stream : streams) {
-      parts.push_back(take());
-      check(cudaEventRecord(parts.back().get(), stream), "cudaEventRecord");
-    }
-    pending_.emplace(++last_, std::move(parts));
-    return {last_};
-  }
+  rueda::Event record(std::initializer_list<cudaStream_t> streams);
   /// Looks for a moment whether `event` has passed, then sleeps until it has,
   /// and gives it up: each is waited for by one thread, and waiting again
   /// returns at once.
-  void wait(rueda::Event event) {
-    std::unique_lock lock(mutex_);
-    auto node = pending_.extract(event.id);
-    if (node.empty()) return;
-    lock.unlock();  // others record and wait meanwhile
-    for (const Event& part : node.mapped()) wait_for(part.get());
-    lock.lock();
-    for (Event& part : node.mapped()) free_.push_back(std::move(part));
-  }
+  void wait(rueda::Event event);
   /// How many CUDA events there are.
-  std::size_t size() const {
-    const std::lock_guard lock(mutex_);
-    std::size_t sum = free_.size();
-    for (const auto& [id, parts] : pending_) sum += parts.size();
-    return sum;
-  }
+  std::size_t size() const;
 
  private:
   using Parts = std::vector<Event>;  ///< one for each stream
 
-  Event take() {
-    if (free_.empty()) return make_sleepy_event();
-    Event event = std::move(free_.back());
-    free_.pop_back();
-    return event;
-  }
+  Event take();
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Parts> pending_;
@@ -80,103 +52,44 @@ class CudaReduceDevice final : public ReduceDevice {
   /// For the device that is current in this thread. `compute` stays the caller's.
   explicit CudaReduceDevice(cudaStream_t compute) : compute_(compute) {}
   /// Waits for its streams before its memory goes.
-  ~CudaReduceDevice() override {
-    static_cast<void>(cudaSetDevice(ordinal_));
-    static_cast<void>(cudaStreamSynchronize(own_.get()));
-    if (checks_) static_cast<void>(cudaStreamSynchronize(checks_->stream.get()));
-  }
+  ~CudaReduceDevice() override;
 
-  void add(std::span<float> into, std::span<const float> from) override {
-    accumulate(into.data(), from.data(), into.size(), stream());
-  }
-  void copy(std::span<float> to, std::span<const float> from) override {
-    if (from.empty()) return;
-    queue_copy(to.data(), from.data(), from.size_bytes(), cudaMemcpyDefault, stream());
-  }
-  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from) override {
-    to_bf16(to.data(), from.data(), to.size(), stream());
-  }
-  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
-    add_bf16(into.data(), from.data(), into.size(), stream());
-  }
-  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
-    to_fp32(to.data(), from.data(), to.size(), stream());
-  }
+  void add(std::span<float> into, std::span<const float> from) override;
+  void copy(std::span<float> to, std::span<const float> from) override;
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from) override;
+  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override;
+  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override;
   /// On a third stream, so that it does not wait for the additions.
-  std::uint64_t check_sum(std::span<const float> values) override {
-    select();
-    if (!checks_) checks_.emplace();
-    cudaStream_t stream = checks_->stream.get();
-    auto* sum = static_cast<std::uint64_t*>(checks_->sum.get());
-    auto* host = static_cast<std::uint64_t*>(checks_->host.get());
-    message_check(values.data(), values.size(), sum, stream);
-    queue_copy(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
-    wait(record_on(stream));
-    return *host;
-  }
+  std::uint64_t check_sum(std::span<const float> values) override;
   /// The communication stream, which is waited for: what a kernel wrote is in the
   /// memory of each GPU when the host sees it end, and a kernel that begins later
   /// reads it from there.
   void sum_all(std::span<const float* const> from, std::span<float* const> to,
-               std::size_t count) override {
-    peer_sum(from, to, count, stream());
-    wait(record_own());
-  }
-  std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override {
-    select();
-    auto block = export_block(count, handle);
-    check(cudaMemsetAsync(block.get(), 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
-    wait(record_own());
-    return block;
-  }
-  std::shared_ptr<float[]> map_peer_block(const PeerHandle& theirs) override {
-    select();
-    return import_block(theirs);
-  }
+               std::size_t count) override;
+  std::shared_ptr<float[]> make_peer_block(std::size_t count, PeerHandle& handle) override;
+  std::shared_ptr<float[]> map_peer_block(const PeerHandle& theirs) override;
   /// Of both streams.
-  rueda::Event record() override {
-    select();
-    return events_.record({compute_, own_.get()});
-  }
+  rueda::Event record() override;
   /// Of the communication stream alone.
   rueda::Event record_own() override { return record_on(own_.get()); }
   /// Passes when what was queued so far on `stream`, one of this device, is
   /// done: a bucket of gradients that is ready before the rest of the backward
   /// pass.
-  rueda::Event record_on(cudaStream_t stream) {
-    select();
-    return events_.record({stream});
-  }
+  rueda::Event record_on(cudaStream_t stream);
   /// The thread sleeps if it takes longer than kLookTime. An event is waited for once.
-  void wait(rueda::Event event) override {
-    select();
-    events_.wait(event);
-  }
-  void join() override {
-    select();
-    check(cudaEventRecord(compute_tail_.get(), compute_), "cudaEventRecord");
-    check(cudaEventRecord(own_tail_.get(), own_.get()), "cudaEventRecord");
-    check(cudaStreamWaitEvent(own_.get(), compute_tail_.get(), 0), "cudaStreamWaitEvent");
-    check(cudaStreamWaitEvent(compute_, own_tail_.get(), 0), "cudaStreamWaitEvent");
-  }
+  void wait(rueda::Event event) override;
+  void join() override;
   /// From cudaMalloc, so that MPI can share it between processes. Growing it waits for the device.
-  std::span<float> scratch(std::size_t count) override {
-    return grown(scratch_, count, make_device_memory);
-  }
+  std::span<float> scratch(std::size_t count) override;
 
   bool memory_is_on_host() const override { return false; }
   /// Pinned.
-  std::span<float> host_scratch(std::size_t count) override {
-    return grown(host_scratch_, count, make_pinned_memory);
-  }
+  std::span<float> host_scratch(std::size_t count) override;
 
   /// Makes the device current for this thread: CUDA keeps one for each, and begins with device 0.
   void select() const { check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
   /// The communication stream, of a device that is current for this thread from now on.
-  cudaStream_t stream() const {
-    select();
-    return own_.get();
-  }
+  cudaStream_t stream() const;
   /// CUDA events made so far.
   std::size_t events() const { return events_.size(); }
 
@@ -195,14 +108,7 @@ class CudaReduceDevice final : public ReduceDevice {
   };
 
   template <typename Owner>
-  std::span<float> grown(Growing<Owner>& scratch, std::size_t count, Owner (*make)(std::size_t)) {
-    if (count > scratch.count) {
-      wait(record_own());
-      scratch = {};  // first, so that the two never exist at once
-      scratch = {make(count * sizeof(float)), count};
-    }
-    return {static_cast<float*>(scratch.memory.get()), count};
-  }
+  std::span<float> grown(Growing<Owner>& scratch, std::size_t count, Owner (*make)(std::size_t));
 
   int ordinal_ = current_device();
   cudaStream_t compute_;

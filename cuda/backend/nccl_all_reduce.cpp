@@ -46,15 +46,14 @@ class NcclAllReduce final : public AllReduce {
 
   std::string_view name() const override { return "nccl"; }
   /// All time counts as transfer, NCCL's additions included.
-  rueda::Event sum(std::span<float> slice, rueda::Event ready) override {
+  rueda::Event sum(std::span<float> slice, rueda::Event ready, ReduceJournal& journal) override {
     if (size_ == 1 || slice.empty()) return ready;
     device_.wait(ready);
-    journal().transfer("ncclAllReduce", 0, -1, -1, [&] {
-      check_nccl(ncclAllReduce(slice.data(), slice.data(), slice.size(), ncclFloat32, ncclSum,
-                               comm_, device_.stream()),
-                 "ncclAllReduce");
-      device_.wait(device_.record_own());
-    });
+    const auto entry = journal.transfer("ncclAllReduce", 0, -1, -1);
+    check_nccl(ncclAllReduce(slice.data(), slice.data(), slice.size(), ncclFloat32, ncclSum, comm_,
+                             device_.stream()),
+               "ncclAllReduce");
+    device_.wait(device_.record_own());
     return {};
   }
   /// None of ours; NCCL's own buffers are not known.

@@ -9,16 +9,17 @@
 namespace rueda::cuda {
 namespace {
 
-constexpr std::size_t kEngineAlignment = 16;
+constexpr std::int64_t kEngineAlignment = 16;
 
 /// Bytes, 16 at most, that the place of a tensor in an arena is a multiple of.
 std::int64_t alignment_in_arena(const Graph& graph, ParameterId id, Element element) {
   const std::size_t place = GradientLayout(graph).lead() + graph.parameter(id).offset;
-  return std::int64_t(std::gcd(place * bytes_of(element), kEngineAlignment));
+  return std::gcd(std::int64_t(place * bytes_of(element)), kEngineAlignment);
 }
 
 cudnnDataType_t cudnn_type(Element element) {
-  return element == Element::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  if (element == Element::bf16) return CUDNN_DATA_BFLOAT16;
+  return CUDNN_DATA_FLOAT;
 }
 
 TensorSpec activation(const OperationRequest& r, NodeId node) {
@@ -55,22 +56,28 @@ ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {
-  return fmt::format("{} {} {} by {} stride {} padding {}{}", what, to_string(r_.context.precision),
-                     extents(x_), extents(w_), geometry_.stride, geometry_.padding,
-                     w_.alignment == 16 ? "" : fmt::format(" aligned {}", w_.alignment));
+  std::string text =
+      fmt::format("{} {} {} by {} stride {} padding {}", what, to_string(r_.context.precision),
+                  extents(x_), extents(w_), geometry_.stride, geometry_.padding);
+  if (w_.alignment != kEngineAlignment) text += fmt::format(" aligned {}", w_.alignment);
+  return text;
 }
 
 const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
   const bool bias = fused && has_bias_;
   const bool residual = fused && r_.has_residual();
-  const std::string name = key("forward") + (bias ? " + bias" : "") +
-                           (residual ? " + residual" : "") + (sums ? " + statistics" : "");
+  std::string name = key("forward");
+  if (bias) name += " + bias";
+  if (residual) name += " + residual";
+  if (sums) name += " + statistics";
   return r_.context.plans->find(name, [&](CudnnGraph& g) {
     const auto y = g.tensor(kY, y_);
-    auto result = bias || residual ? g.intermediate(in_fp32(y_)) : y;
+    auto result = y;
+    if (bias || residual) result = g.intermediate(in_fp32(y_));
     g.conv(ConvDirection::forward, g.tensor(kW, w_), g.tensor(kX, x_), result, geometry_);
     if (bias) {
-      const auto sum = residual ? g.intermediate(in_fp32(y_)) : y;
+      auto sum = y;
+      if (residual) sum = g.intermediate(in_fp32(y_));
       g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kBias, {{1, y_.dims[1], 1, 1}}), sum);
       result = sum;
     }
@@ -81,10 +88,15 @@ const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
 }
 
 const CudnnPlan* ConvPlans::gradient(ConvDirection direction) const {
-  const bool weight = direction == ConvDirection::weight_gradient;
-  const std::string name = key(weight ? "weight gradient" : "data gradient");
+  if (direction == ConvDirection::weight_gradient)
+    return gradient(direction, key("weight gradient"), dw_);
+  return gradient(direction, key("data gradient"), w_);
+}
+
+const CudnnPlan* ConvPlans::gradient(ConvDirection direction, const std::string& name,
+                                     const TensorSpec& weights) const {
   return r_.context.plans->find(name, [&](CudnnGraph& g) {
-    const auto w = g.tensor(kW, weight ? dw_ : w_);
+    const auto w = g.tensor(kW, weights);
     g.conv(direction, w, g.tensor(kX, x_), g.tensor(kDy, y_), geometry_);
   });
 }

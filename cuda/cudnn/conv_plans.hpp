@@ -26,6 +26,8 @@ class ConvPlans {
 
  private:
   std::string key(const char* what) const;
+  const CudnnPlan* gradient(ConvDirection direction, const std::string& name,
+                            const TensorSpec& weights) const;
 
   OperationRequest r_;
   ConvGeometry geometry_;

@@ -32,13 +32,19 @@ constexpr ConvNames kConvNames[] = {
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
 
+/// The same value for both directions of an image.
+void set_pair(Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t value) {
+  const std::array<std::int64_t, 2> values{value, value};
+  d.set(name, std::span<const std::int64_t>(values));
+}
+
 }  // namespace
 
 std::string cudnn_words(cudnnStatus_t status) {
   char details[2048] = "";
   cudnnGetLastErrorString(details, sizeof details);
-  const std::string more = details[0] != '\0' ? fmt::format(" ({})", details) : "";
-  return cudnnGetErrorString(status) + more;
+  if (details[0] == '\0') return cudnnGetErrorString(status);
+  return fmt::format("{} ({})", cudnnGetErrorString(status), details);
 }
 
 void check(cudnnStatus_t status, const std::string& call, std::source_location place) {
@@ -71,7 +77,8 @@ std::size_t Descriptor::room_for(cudnnBackendAttributeName_t name,
                                  cudnnBackendAttributeType_t type) const {
   constexpr std::size_t kUncounted = 64;  // there are fewer kinds of knobs and of notes
   const std::size_t count = get_raw(name, type, 0, nullptr);
-  return count == 0 ? kUncounted : count;
+  if (count == 0) return kUncounted;
+  return count;
 }
 
 Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
@@ -125,10 +132,6 @@ void CudnnGraph::add(Tensor id, const TensorSpec& spec, bool is_virtual) {
 
 void CudnnGraph::conv(ConvDirection direction, Tensor w, Tensor x, Tensor y,
                       const ConvGeometry& geometry) {
-  const auto set_pair = [](Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t v) {
-    const std::array<std::int64_t, 2> values{v, v};
-    d.set(name, std::span<const std::int64_t>(values));
-  };
   Descriptor& shape = parts_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   shape.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
   shape.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace rueda::cuda {
 namespace {
@@ -47,15 +47,15 @@ bool allowed(const Descriptor& engine, const PlanLimits& limits, bool tensor_cor
 }
 
 std::string name_of(const Descriptor& config, const Descriptor& engine) {
-  std::string choices;
+  std::vector<std::string> choices;
   for (const Descriptor& knob : config.get_descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
                                                        CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, 64)) {
     const auto type = knob.get_one<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
     const auto value = knob.get_one<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
-    choices += fmt::format("{}k{}={}", choices.empty() ? "" : ",", int(type), value);
+    choices.push_back(fmt::format("k{}={}", int(type), value));
   }
   return fmt::format("eng{}{{{}}}", engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
-                     choices);
+                     fmt::join(choices, ","));
 }
 
 Descriptor plan_for(const CudnnTarget& target) {

@@ -44,9 +44,13 @@ bool KeptPlans::restore(const std::string& title, CudnnPlan& plan) {
   const bool is_added = added != added_.end();
   if (!is_added && folder_.empty()) return false;
   const auto read = [&] {
-    const std::string name = is_added ? "another rank's plan" : file(title).string();
-    const InputFile input{file(title), name, "the plan is compiled"};
-    const std::string kept = is_added ? added->second : read_whole(input, kMostKept);
+    InputFile input{file(title), "another rank's plan", "the plan is compiled"};
+    if (!is_added) input.name = input.path.string();
+    std::string kept;
+    if (is_added)
+      kept = added->second;
+    else
+      kept = read_whole(input, kMostKept);
     const std::string text = text_in(kept);
     input.require(kept == with_title(title, text), "it is not this plan");
     plan.plan.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, std::span<const char>(text));

@@ -52,13 +52,15 @@ const CudnnPlan* PlanStore::find(const std::string& key, const Build& build) {
     if (times_.contains(key)) when_timed_();
   }
   const CudnnPlan& plan = plans_.at(key).plan;
-  return plan.plan ? &plan : nullptr;
+  if (!plan.plan) return nullptr;
+  return &plan;
 }
 
 /// An empty plan if there is none.
 CudnnPlan PlanStore::make(const std::string& key, const Entry& entry) {
   const auto chosen = chosen_.find(key);
-  if (chosen == chosen_.end()) return tunes_ ? fastest(key, entry) : first(entry, filter_for(key));
+  if (chosen == chosen_.end() && tunes_) return fastest(key, entry);
+  if (chosen == chosen_.end()) return first(entry, filter_for(key));
   if (chosen->second == kUnfused) return {};
   PlanFilter filter = filter_for(key);
   filter.wanted = [&](const std::string& engine) { return engine == chosen->second; };
@@ -83,8 +85,10 @@ CudnnPlan PlanStore::fastest(const std::string& key, const Entry& entry) {
   auto plans = make_plans(target_, entry.operations, limits_, filter);
   if (plans.empty()) return {};
   times_[key] = seconds;
-  return std::move(*std::ranges::min_element(
-      plans, {}, [&](const CudnnPlan& plan) { return seconds[plan.engine]; }));
+  CudnnPlan* best = &plans.front();
+  for (CudnnPlan& plan : plans)
+    if (seconds[plan.engine] < seconds[best->engine]) best = &plan;
+  return std::move(*best);
 }
 
 /// cuDNN's first suggestion; an empty plan if there is none.
@@ -92,7 +96,8 @@ CudnnPlan PlanStore::first(const Entry& entry, const PlanFilter& filter) const {
   PlanLimits one = limits_;
   one.most = 1;
   auto plans = make_plans(target_, entry.operations, one, filter);
-  return plans.empty() ? CudnnPlan{} : std::move(plans.front());
+  if (plans.empty()) return {};
+  return std::move(plans.front());
 }
 
 PlanFilter PlanStore::filter_for(const std::string& key) {
@@ -116,8 +121,9 @@ PlanFilter PlanStore::filter_for(const std::string& key) {
 }
 
 PlanStore::Entries::value_type& PlanStore::entry_of(const CudnnPlan& plan) {
-  const auto same = [&](const auto& entry) { return &entry.second.plan == &plan; };
-  return *std::ranges::find_if(plans_, same);
+  auto entry = plans_.begin();
+  while (&entry->second.plan != &plan) ++entry;
+  return *entry;
 }
 
 bool PlanStore::prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused,
@@ -160,10 +166,14 @@ bool PlanStore::runs(const CudnnPlan& plan, const Descriptor& tensors, std::size
 void PlanStore::put_off_compilation(bool on) {
   puts_off_ = on;
   if (on) return;
-  std::erase_if(plans_, [this](const auto& entry) {
-    if (entry.second.plan.put_off) engines_.erase(entry.first);
-    return entry.second.plan.put_off;
-  });
+  for (auto entry = plans_.begin(); entry != plans_.end();) {
+    if (entry->second.plan.put_off) {
+      engines_.erase(entry->first);
+      entry = plans_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
 }
 
 std::vector<std::string> PlanStore::put_off() const {

@@ -13,7 +13,8 @@ constexpr int kTimes = 7;
 constexpr std::size_t kMostSets = 64;
 
 std::size_t bytes_of(const TensorSpec& spec) {
-  return spec.elements() * (spec.type == CUDNN_DATA_BFLOAT16 ? 2 : 4);
+  if (spec.type == CUDNN_DATA_BFLOAT16) return spec.elements() * 2;
+  return spec.elements() * 4;
 }
 
 /// Random numbers of magnitude 0.5 to 1, as bf16; pairs of them are such

@@ -270,15 +270,20 @@ void with_flags(const F& f, bool first, Rest... rest) {
   const auto go = [&](auto flag) {
     with_flags([&](auto... others) { f(flag, others...); }, rest...);
   };
-  first ? go(std::true_type()) : go(std::false_type());
+  if (first)
+    go(std::true_type());
+  else
+    go(std::false_type());
 }
 
 /// f(width, flags...) with constants: the elements of a pack and what a kernel decides.
 template <typename T, typename F, typename... Flags>
 void with_width(bool packed, const F& f, Flags... flags) {
   const auto go = [&](auto... known) {
-    packed ? f(std::integral_constant<int, kWide<T>>(), known...)
-           : f(std::integral_constant<int, 1>(), known...);
+    if (packed)
+      f(std::integral_constant<int, kWide<T>>(), known...);
+    else
+      f(std::integral_constant<int, 1>(), known...);
   };
   with_flags(go, flags...);
 }
@@ -286,8 +291,10 @@ void with_width(bool packed, const F& f, Flags... flags) {
 /// Calls f.template operator()<T>() with the type that `element` names.
 template <typename F>
 void with_type(Element element, const F& f) {
-  element == Element::bf16 ? f.template operator()<kernels::Bfloat16>()
-                           : f.template operator()<float>();
+  if (element == Element::bf16)
+    f.template operator()<kernels::Bfloat16>();
+  else
+    f.template operator()<float>();
 }
 
 }  // namespace rueda::cuda

@@ -58,8 +58,10 @@ void for_each_place(const PoolWork& work, const ImageShape& s, bool packed, cons
   const auto packs = std::size_t(s.images) * std::size_t(s.height) * std::size_t(s.width) *
                      std::size_t(s.channels / width);
   if (packs >= (std::size_t{1} << 32U)) throw_launch_error(cudaErrorInvalidValue, typeid(Body));
-  packed ? for_each(packs, OnPlace<kWide<T>, Body>{s, body}, stream)
-         : for_each(packs, OnPlace<1, Body>{s, body}, stream);
+  if (packed)
+    for_each(packs, OnPlace<kWide<T>, Body>{s, body}, stream);
+  else
+    for_each(packs, OnPlace<1, Body>{s, body}, stream);
 }
 
 template <typename T>

@@ -7,6 +7,7 @@
 #include "backend/memory_plan.hpp"
 #include "base/error.hpp"
 #include "cuda/cudnn/conv_plans.hpp"
+#include "model/gpu_fusion.hpp"
 
 namespace rueda::cuda {
 namespace {
@@ -28,7 +29,8 @@ class Conv final : public Operation {
   }
 
   OperationNeeds needs() const override {
-    return {.keeps_input = true, .passes_gradient = r_.has_residual() ? 0b10U : 0U};
+    if (r_.has_residual()) return {.keeps_input = true, .passes_gradient = 0b10};
+    return {.keeps_input = true};
   }
 
   void bind(const OperationMemory& m) override {
@@ -81,25 +83,30 @@ class Conv final : public Operation {
   }
 
   void compute(const Descriptor& tensors) {
-    execute(fused_ != nullptr ? fused_ : forward_, tensors);
-    if (fused_ != nullptr || !has_epilogue()) return;
-    add(memory_.output, conv_.bias == kNone ? nullptr : r_.context.value(r_.graph, conv_.bias),
-        r_.has_residual() ? memory_.inputs[1] : nullptr);
+    if (fused_ != nullptr) return execute(fused_, tensors);
+    execute(forward_, tensors);
+    if (!has_epilogue()) return;
+    const void* bias = nullptr;
+    const void* residual = nullptr;
+    if (conv_.bias != kNone) bias = r_.context.value(r_.graph, conv_.bias);
+    if (r_.has_residual()) residual = memory_.inputs[1];
+    add(memory_.output, bias, residual);
   }
 
   const CudnnPlan* require(const CudnnPlan* plan, const char* what) {
-    if (plan == nullptr) {
-      const char* why = r_.context.deterministic
-                            ? ", none that is deterministic; try without --deterministic"
-                            : "";
-      const auto& failures = r_.context.plans->failures();
-      const std::string tried = failures.empty() ? "" : "; left out: " + failures.back();
-      throw RunError(fmt::format(
-          "cuDNN has no engine for the {} of layer {} in this precision on this GPU{}{}", what,
-          r_.self().name, why, tried));
-    }
+    if (plan == nullptr) refuse(what);
     r_.context.request_scratch(plan->workspace_bytes, staging_bytes());
     return plan;
+  }
+  [[noreturn]] void refuse(const char* what) const {
+    std::string text =
+        fmt::format("cuDNN has no engine for the {} of layer {} in this precision on this GPU",
+                    what, r_.self().name);
+    if (r_.context.deterministic)
+      text += ", none that is deterministic; try without --deterministic";
+    const auto& failures = r_.context.plans->failures();
+    if (!failures.empty()) text += "; left out: " + failures.back();
+    throw RunError(text);
   }
 
   bool runs(const CudnnPlan& plan, const Descriptor& tensors) const {
@@ -117,20 +124,6 @@ class Conv final : public Operation {
              conv_.filters, r_.stream());
   }
 
-  /// The batch norm whose sums are to be taken on the way. Engines that do so
-  /// add by atomics, in any order, though cuDNN does not note it. They are of an
-  /// older kind (sm_80), like those with bias and residual: hence only where
-  /// there is an epilogue in any case (docs/results/genstats.md).
-  std::optional<NodeId> norm_to_sum() const {
-    if (r_.context.deterministic) return std::nullopt;
-    for (const NodeId reader : r_.graph.readers(r_.node)) {
-      const Node& node = r_.graph.node(reader);
-      const bool is_norm = std::holds_alternative<BatchNormNode>(node.kind);
-      if (is_norm && node.inputs.front() == r_.node) return reader;
-    }
-    return std::nullopt;
-  }
-
   /// Engines with an epilogue are compiled when they are planned, most of a
   /// second each. The plan without is there in case that they do not run.
   void plan_forward(bool fuse) {
@@ -140,9 +133,10 @@ class Conv final : public Operation {
     if (forward_ != nullptr || fused_ == nullptr) require(forward_, "forward pass");
   }
 
-  /// What the sums save the batch norm is not timed.
+  /// What the sums save the batch norm is not timed. Engines that take them add
+  /// by atomics, in any order, though cuDNN does not note it.
   void plan_fused() {
-    summed_ = norm_to_sum();
+    if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
     if (summed_) fused_ = plans_.forward(true, true);
     if (fused_ == nullptr) {
       summed_.reset();
@@ -173,9 +167,10 @@ class Conv final : public Operation {
   /// At the start of the scratch memory, before the workspace: a padded weight
   /// gradient, or sums that a recomputation makes for no reader.
   std::size_t staging_bytes() const {
-    const std::size_t weights = padded() ? plans_.weight_count() * bytes_of(r_.element()) : 0;
-    const std::size_t sums = summed_ ? 2 * std::size_t(conv_.filters) * sizeof(float) : 0;
-    return aligned_bytes(std::max(weights, sums), kWorkspaceAlignment);
+    std::size_t bytes = 0;
+    if (padded()) bytes = plans_.weight_count() * bytes_of(r_.element());
+    if (summed_) bytes = std::max(bytes, 2 * std::size_t(conv_.filters) * sizeof(float));
+    return aligned_bytes(bytes, kWorkspaceAlignment);
   }
   void* plan_workspace() const {
     return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();

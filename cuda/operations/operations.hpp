@@ -15,6 +15,7 @@
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "cuda/device/handles.hpp"
 #include "cuda/kernels/kernels.hpp"
+#include "model/gpu_fusion.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/model/graph.hpp"
 
@@ -108,7 +109,10 @@ struct Context {
     return static_cast<SumScratch*>(sums.get());
   }
 
-  Element element() const { return precision == Precision::bf16 ? Element::bf16 : Element::fp32; }
+  Element element() const {
+    if (precision == Precision::bf16) return Element::bf16;
+    return Element::fp32;
+  }
   float* value(const Graph& graph, ParameterId id) const {
     return parameters.values.data() + graph.parameter(id).offset;
   }
@@ -117,16 +121,12 @@ struct Context {
   }
 };
 
-/// Whether a batch norm sums the bias gradient of the convolution `conv` on its
-/// way: what the norm's backward writes is then the whole gradient of the
-/// convolution's output.
-bool norm_sums_bias(const Graph& graph, NodeId conv);
 /// What a node's output is kept in: everything after the global pooling is fp32.
 Element element_of(const Node& node, const Context& context);
 /// Channels in memory: those of the image are padded, so that tensor cores can read it.
 int stored_channels(const Graph& graph, NodeId node, const Context& context);
-/// Channels that the image is padded to: 16 bytes a pixel.
-inline int image_channels(Element element) { return element == Element::bf16 ? 8 : 4; }
+/// Channels that the image is padded to.
+inline int image_channels(Element element) { return kStoredPixelBytes / int(bytes_of(element)); }
 
 /// What an operation is made from. The context outlives it.
 struct OperationRequest : NodeRequest {

@@ -1,9 +1,12 @@
+#include <span>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "cuda/operations/operations.hpp"
+#include "model/gpu_fusion.hpp"
 
 // Operations that are one kernel, or one product, each way.
 
@@ -43,22 +46,215 @@ PoolWork pool_work(const OperationRequest& r) {
           .out = r.shape_of(r.node)};
 }
 
-NormWork norm_work(const OperationRequest& r, const BatchNormNode& norm, const OperationMemory& m) {
-  const ParameterMemory& p = r.context.parameters;
-  const auto statistics = r.mode == Mode::train ? p.batch_statistics : p.running_statistics;
-  return {.element = r.element(),
-          .rows = r.rows_of(r.node),
-          .channels = r.self().output.channels,
-          .x = m.inputs[0],
-          .gamma = r.context.value(r.graph, norm.gamma),
-          .beta = r.context.value(r.graph, norm.beta),
-          .epsilon = norm.epsilon,
-          .statistics = statistics.data() + norm.statistics_offset,
-          .relu = norm.relu,
-          .residual = r.has_residual() ? m.inputs[1] : nullptr,
-          .y = m.output,
-          .scratch = r.context.sum_scratch()};
+/// The second of one or two.
+template <typename Pointer>
+Pointer second_or_null(const std::vector<Pointer>& pointers) {
+  if (pointers.size() < 2) return nullptr;
+  return pointers[1];
 }
+
+/// An operation whose memory is all that it has to know when it runs.
+class BoundOperation : public Operation {
+ public:
+  explicit BoundOperation(const OperationRequest& r) : r_(r) {}
+  void bind(const OperationMemory& memory) override { memory_ = memory; }
+
+ protected:
+  bool trains() const { return r_.mode == Mode::train; }
+
+  OperationRequest r_;
+  OperationMemory memory_;
+};
+
+class Addition final : public BoundOperation {
+ public:
+  Addition(const OperationRequest& r, const AddNode& add) : BoundOperation(r), relu_(add.relu) {}
+
+  OperationNeeds needs() const override {
+    if (!relu_) return {.passes_gradient = 0b11};
+    return {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
+  }
+  void forward() override {
+    add_activations(r_.element(), memory_.output, memory_.inputs[0], memory_.inputs[1],
+                    r_.outputs(), relu_, r_.stream());
+  }
+  void backward() override {
+    if (!relu_) return;
+    const auto& dy = memory_.output_gradients;
+    mask_gradient(r_.element(), memory_.input_gradients[0], memory_.output, dy[0],
+                  second_or_null(dy), r_.outputs(), r_.stream());
+  }
+
+ private:
+  bool relu_;
+};
+
+/// Batch normalisation with ReLU, and, where fused, the residual addition
+/// before it. Means and variances go to the statistics arena; inference reads
+/// the running ones.
+class BatchNorm final : public BoundOperation {
+ public:
+  BatchNorm(const OperationRequest& r, const BatchNormNode& norm)
+      : BoundOperation(r), norm_(norm) {}
+
+  OperationNeeds needs() const override {
+    return {.keeps_input = true,
+            .keeps_output = r_.has_residual() && norm_.relu,
+            .sums_gradients = true,
+            .adds_to_gradient = true};
+  }
+  void forward() override {
+    if (trains()) make_statistics();
+    recompute();
+  }
+  /// The statistics are still there.
+  void recompute() override { norm_apply(work(), r_.stream()); }
+  void backward() override {
+    const auto& dy = memory_.output_gradients;
+    // Of the convolution that it reads, and of the one whose output that adds.
+    const NodeId conv = r_.input();
+    const NodeId other = r_.graph.node(conv).inputs.back();
+    NormGradient gradient{.dy = dy[0],
+                          .dy_other = second_or_null(dy),
+                          .addend = memory_.gradient_addend,
+                          .dx = memory_.input_gradients[0],
+                          .dgamma = r_.context.gradient(r_.graph, norm_.gamma),
+                          .dbeta = r_.context.gradient(r_.graph, norm_.beta),
+                          .input_sums = {bias_gradient(r_, conv), bias_gradient(r_, other)}};
+    if (r_.has_residual()) gradient.residual_gradient = memory_.input_gradients[1];
+    norm_backward(work(), gradient, r_.stream());
+  }
+
+ private:
+  void make_statistics() {
+    if (r_.context.summed.contains({r_.batch, r_.node}))
+      norm_finish_sums(work(), r_.stream());
+    else
+      norm_statistics(work(), r_.stream());
+  }
+  std::span<float> statistics() const {
+    const ParameterMemory& p = r_.context.parameters;
+    if (trains()) return p.batch_statistics;
+    return p.running_statistics;
+  }
+  NormWork work() {
+    NormWork work{.element = r_.element(),
+                  .rows = r_.rows_of(r_.node),
+                  .channels = r_.self().output.channels,
+                  .x = memory_.inputs[0],
+                  .gamma = r_.context.value(r_.graph, norm_.gamma),
+                  .beta = r_.context.value(r_.graph, norm_.beta),
+                  .epsilon = norm_.epsilon,
+                  .statistics = statistics().data() + norm_.statistics_offset,
+                  .relu = norm_.relu,
+                  .y = memory_.output,
+                  .scratch = r_.context.sum_scratch()};
+    if (r_.has_residual()) work.residual = memory_.inputs[1];
+    return work;
+  }
+
+  BatchNormNode norm_;
+};
+
+class MaxPool final : public BoundOperation {
+ public:
+  MaxPool(const OperationRequest& r, const MaxPoolNode& pool)
+      : BoundOperation(r), work_(pool_work(r)) {
+    work_.kernel = pool.kernel;
+    work_.stride = pool.stride;
+    work_.padding = pool.padding;
+    work_.zeros = pool.filled_with == PoolPadding::zeros;
+  }
+
+  OperationNeeds needs() const override {
+    if (!trains()) return {};
+    return {.workspace_bytes = r_.outputs()};
+  }
+  void forward() override {
+    max_pool(work_, memory_.output, memory_.inputs[0], winners(), r_.stream());
+  }
+  void backward() override {
+    max_pool_backward(work_, memory_.input_gradients[0], memory_.output_gradients[0], winners(),
+                      r_.stream());
+  }
+
+ private:
+  std::uint8_t* winners() const { return reinterpret_cast<std::uint8_t*>(memory_.workspace); }
+
+  PoolWork work_;
+};
+
+class PadShortcut final : public BoundOperation {
+ public:
+  PadShortcut(const OperationRequest& r, const PadShortcutNode& pad)
+      : BoundOperation(r), work_(pool_work(r)) {
+    work_.stride = pad.stride;
+  }
+
+  OperationNeeds needs() const override { return {}; }
+  void forward() override { pad_shortcut(work_, memory_.output, memory_.inputs[0], r_.stream()); }
+  void backward() override {
+    if (memory_.input_gradients[0] == nullptr) return;
+    pad_shortcut_backward(work_, memory_.input_gradients[0], memory_.output_gradients[0],
+                          r_.stream());
+  }
+
+ private:
+  PoolWork work_;
+};
+
+class GlobalAveragePool final : public BoundOperation {
+ public:
+  explicit GlobalAveragePool(const OperationRequest& r) : BoundOperation(r), work_(pool_work(r)) {}
+
+  OperationNeeds needs() const override { return {}; }
+  void forward() override {
+    global_average_pool(work_, floats(memory_.output), memory_.inputs[0], r_.stream());
+  }
+  void backward() override {
+    if (memory_.input_gradients[0] == nullptr) return;
+    global_average_pool_backward(work_, memory_.input_gradients[0],
+                                 floats(memory_.output_gradients[0]), r_.stream());
+  }
+
+ private:
+  PoolWork work_;
+};
+
+/// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs).
+class Dense final : public BoundOperation {
+ public:
+  Dense(const OperationRequest& r, const DenseNode& dense)
+      : BoundOperation(r), dense_(dense), inputs_(int(r.graph.shape(r.input()).elements())) {}
+
+  OperationNeeds needs() const override { return {.keeps_input = true}; }
+  void forward() override {
+    float* y = floats(memory_.output);
+    multiply(r_.context, {weights(), CUBLAS_OP_T, inputs_},
+             {floats(memory_.inputs[0]), CUBLAS_OP_N, inputs_}, y, dense_.units, r_.batch, inputs_);
+    add_bias(Element::fp32, y, y, r_.context.value(r_.graph, dense_.bias), nullptr,
+             std::size_t(r_.batch), dense_.units, r_.stream());
+  }
+  void backward() override {
+    const int units = dense_.units;
+    const auto* dy = floats(memory_.output_gradients[0]);
+    multiply(r_.context, {floats(memory_.inputs[0]), CUBLAS_OP_N, inputs_},
+             {dy, CUBLAS_OP_T, units}, r_.context.gradient(r_.graph, dense_.weight), inputs_, units,
+             r_.batch);
+    column_sums(Element::fp32, r_.context.gradient(r_.graph, dense_.bias), dy,
+                std::size_t(r_.batch), units, r_.context.sum_scratch(), r_.stream());
+    auto* dx = floats(memory_.input_gradients[0]);
+    if (dx == nullptr) return;
+    multiply(r_.context, {weights(), CUBLAS_OP_N, inputs_}, {dy, CUBLAS_OP_N, units}, dx, inputs_,
+             r_.batch, units);
+  }
+
+ private:
+  const float* weights() const { return r_.context.value(r_.graph, dense_.weight); }
+
+  DenseNode dense_;
+  int inputs_;
+};
 
 }  // namespace
 
@@ -68,21 +264,9 @@ void check(cublasStatus_t status, const char* call, std::source_location place) 
                              place.file_name(), place.line()));
 }
 
-/// Another reader's share comes as the addend, that of two others would be
-/// summed later. A convolution that adds another's output passes its gradient on.
-bool norm_sums_bias(const Graph& graph, NodeId conv) {
-  const auto readers = graph.readers(conv);
-  if (readers.empty() || readers.size() > 2) return false;
-  const Node& first = graph.node(readers.front());
-  const bool reads_first = first.inputs.front() == conv;
-  if (std::holds_alternative<ConvNode>(first.kind))
-    return readers.size() == 1 && !reads_first && norm_sums_bias(graph, readers.front());
-  const bool reads_once = readers.size() == 1 || readers[0] != readers[1];
-  return std::holds_alternative<BatchNormNode>(first.kind) && reads_once && reads_first;
-}
-
 Element element_of(const Node& node, const Context& context) {
-  return is_behind_pooling(node) ? Element::fp32 : context.element();
+  if (is_behind_pooling(node)) return Element::fp32;
+  return context.element();
 }
 
 int stored_channels(const Graph& graph, NodeId node, const Context& context) {
@@ -93,130 +277,22 @@ int stored_channels(const Graph& graph, NodeId node, const Context& context) {
 }
 
 OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
-  OperationNeeds needs{.passes_gradient = 0b11};
-  if (add.relu)
-    needs = {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
-  const auto forward = [=](const OperationMemory& m) {
-    add_activations(r.element(), m.output, m.inputs[0], m.inputs[1], r.outputs(), add.relu,
-                    r.stream());
-  };
-  const auto backward = [=](const OperationMemory& m) {
-    if (!add.relu) return;
-    const auto& dy = m.output_gradients;
-    mask_gradient(r.element(), m.input_gradients[0], m.output, dy[0],
-                  dy.size() > 1 ? dy[1] : nullptr, r.outputs(), r.stream());
-  };
-  return std::make_unique<SimpleOperation>(needs, forward, backward);
+  return std::make_unique<Addition>(r, add);
 }
-
-/// Batch normalisation with ReLU, and, where fused, the residual addition
-/// before it. Means and variances go to the statistics arena; inference reads
-/// the running ones.
 OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm) {
-  const bool trains = r.mode == Mode::train;
-  const auto apply = [=](const OperationMemory& m) {
-    norm_apply(norm_work(r, norm, m), r.stream());
-  };
-  const auto forward = [=](const OperationMemory& m) {
-    const bool summed = trains && r.context.summed.contains({r.batch, r.node});
-    const auto make_statistics = summed ? norm_finish_sums : norm_statistics;
-    if (trains) make_statistics(norm_work(r, norm, m), r.stream());
-    apply(m);
-  };
-  // Of the convolution that it reads, and of the one whose output that adds.
-  const std::array convs = {r.input(), r.graph.node(r.input()).inputs.back()};
-  const auto backward = [=](const OperationMemory& m) {
-    const auto& dy = m.output_gradients;
-    const NormGradient gradient{
-        .dy = dy[0],
-        .dy_other = dy.size() > 1 ? dy[1] : nullptr,
-        .addend = m.gradient_addend,
-        .dx = m.input_gradients[0],
-        .residual_gradient = r.has_residual() ? m.input_gradients[1] : nullptr,
-        .dgamma = r.context.gradient(r.graph, norm.gamma),
-        .dbeta = r.context.gradient(r.graph, norm.beta),
-        .input_sums = {bias_gradient(r, convs[0]), bias_gradient(r, convs[1])}};
-    norm_backward(norm_work(r, norm, m), gradient, r.stream());
-  };
-  const OperationNeeds needs{.keeps_input = true,
-                             .keeps_output = r.has_residual() && norm.relu,
-                             .sums_gradients = true,
-                             .adds_to_gradient = true};
-  // The statistics are still there when the output is made again.
-  return std::make_unique<SimpleOperation>(needs, forward, backward, apply);
+  return std::make_unique<BatchNorm>(r, norm);
 }
-
 OperationPtr make_operation(const OperationRequest& r, const MaxPoolNode& pool) {
-  PoolWork work = pool_work(r);
-  work.kernel = pool.kernel;
-  work.stride = pool.stride;
-  work.padding = pool.padding;
-  work.zeros = pool.filled_with == PoolPadding::zeros;
-  const auto winners = [](const OperationMemory& m) {
-    return reinterpret_cast<std::uint8_t*>(m.workspace);
-  };
-  const auto forward = [=](const OperationMemory& m) {
-    max_pool(work, m.output, m.inputs[0], winners(m), r.stream());
-  };
-  const auto backward = [=](const OperationMemory& m) {
-    max_pool_backward(work, m.input_gradients[0], m.output_gradients[0], winners(m), r.stream());
-  };
-  const OperationNeeds needs{.workspace_bytes = r.mode == Mode::train ? r.outputs() : 0};
-  return std::make_unique<SimpleOperation>(needs, forward, backward);
+  return std::make_unique<MaxPool>(r, pool);
 }
-
 OperationPtr make_operation(const OperationRequest& r, const PadShortcutNode& pad) {
-  PoolWork work = pool_work(r);
-  work.stride = pad.stride;
-  const auto forward = [=](const OperationMemory& m) {
-    pad_shortcut(work, m.output, m.inputs[0], r.stream());
-  };
-  const auto backward = [=](const OperationMemory& m) {
-    if (m.input_gradients[0] == nullptr) return;
-    pad_shortcut_backward(work, m.input_gradients[0], m.output_gradients[0], r.stream());
-  };
-  return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
+  return std::make_unique<PadShortcut>(r, pad);
 }
-
 OperationPtr make_operation(const OperationRequest& r, const GlobalAveragePoolNode&) {
-  const PoolWork work = pool_work(r);
-  const auto forward = [=](const OperationMemory& m) {
-    global_average_pool(work, floats(m.output), m.inputs[0], r.stream());
-  };
-  const auto backward = [=](const OperationMemory& m) {
-    if (m.input_gradients[0] == nullptr) return;
-    global_average_pool_backward(work, m.input_gradients[0], floats(m.output_gradients[0]),
-                                 r.stream());
-  };
-  return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
+  return std::make_unique<GlobalAveragePool>(r);
 }
-
-/// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs).
 OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
-  const int inputs = int(r.graph.shape(r.input()).elements());
-  const int units = dense.units;
-  const auto rows = std::size_t(r.batch);
-  const auto forward = [=](const OperationMemory& m) {
-    const float* weights = r.context.value(r.graph, dense.weight);
-    float* y = floats(m.output);
-    multiply(r.context, {weights, CUBLAS_OP_T, inputs}, {floats(m.inputs[0]), CUBLAS_OP_N, inputs},
-             y, units, r.batch, inputs);
-    add_bias(Element::fp32, y, y, r.context.value(r.graph, dense.bias), nullptr, rows, units,
-             r.stream());
-  };
-  const auto backward = [=](const OperationMemory& m) {
-    const auto* dy = floats(m.output_gradients[0]);
-    multiply(r.context, {floats(m.inputs[0]), CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_T, units},
-             r.context.gradient(r.graph, dense.weight), inputs, units, r.batch);
-    column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
-                r.context.sum_scratch(), r.stream());
-    auto* dx = floats(m.input_gradients[0]);
-    if (dx == nullptr) return;
-    const float* weights = r.context.value(r.graph, dense.weight);
-    multiply(r.context, {weights, CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_N, units}, dx, inputs,
-             r.batch, units);
-  };
-  return std::make_unique<SimpleOperation>(OperationNeeds{.keeps_input = true}, forward, backward);
+  return std::make_unique<Dense>(r, dense);
 }
 
 }  // namespace rueda::cuda

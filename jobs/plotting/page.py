@@ -5,11 +5,11 @@ from html import escape
 
 from .number_text import cell_text
 from .quantity import is_hollow, ordered
-from .report import EMPHASIS, estimate, is_own, name_of, number, tables_of, text, texts_of
+from .report import EMPHASIS, estimate, findings_of, is_own, name_of, tables_of, text, texts_of
 
 _SHORT = 18  # letters of a text in a cell that stay in one line
 _SHOWN = 3  # findings of a series
-_NOTHING_LOST = 0.98  # efficiency
+_LOST_IN = {"all_reduce": "exposed all-reduce", "rest": "uneven ranks and time between steps"}
 _SUMMARY = {"epoch_seconds": "seconds", "images_per_second": "rate", "speedup": "ratio", "efficiency": "percent"}
 
 _STYLE = """
@@ -80,15 +80,14 @@ def _items(texts, css_class=""):
 
 
 def _findings(report):
-    """Those of each series below its label, with which they begin, most of them folded; the others before them."""
-    rest, parts = texts_of(report, "findings"), []
-    for label in dict.fromkeys(text(series.get("label")) for series in report["series"]):
-        own = [one[len(label) + 2 :] for one in rest if label and one.startswith(f"{label}: ")]
-        rest = [one for one in rest if not label or not one.startswith(f"{label}: ")]
+    """Those of each series below its label, most of them folded; those about the study before them."""
+    found = findings_of(report)
+    parts = [_items([one.text for one in found if not one.about])]
+    for label in dict.fromkeys(one.about for one in found if one.about):
+        own = [one.text for one in found if one.about == label]
         more = f"<details><summary>{len(own) - _SHOWN} more</summary>\n{_items(own[_SHOWN:])}</details>\n"
-        if own:
-            parts.append(f"<h3>{clean(label)}</h3>\n" + _items(own[:_SHOWN]) + more * (len(own) > _SHOWN))
-    return _items(rest) + "".join(parts)
+        parts.append(f"<h3>{clean(label)}</h3>\n" + _items(own[:_SHOWN]) + more * (len(own) > _SHOWN))
+    return "".join(parts)
 
 
 def _headline(series):
@@ -99,12 +98,9 @@ def _headline(series):
         return ""
     words = f"{int(found[0]['ranks'])} ranks: speedup {estimate(found[0], 'speedup').value:.2f}, "
     words += f"efficiency {100 * estimate(found[0], 'efficiency').value:.1f} %"
-    losses = found[0].get("losses") or {}
-    parts = {key: number(value) or 0 for key, value in (losses.get("phases") or {}).items()}
-    parts["uneven ranks and time between steps"] = number(losses.get("rest")) or 0
-    most = max(parts, key=parts.get)
-    if parts[most] > 0 and losses.get("determined") is not False and estimate(found[0], "efficiency").value < _NOTHING_LOST:
-        words += "; most lost in " + most.replace("all_reduce", "exposed all-reduce")
+    most = text((found[0].get("losses") or {}).get("most"))
+    if most:
+        words += f"; most lost in {_LOST_IN.get(most, most)}"
     return f"<li><b>{clean(name_of(series))}</b>, {clean(words)}</li>\n"
 
 

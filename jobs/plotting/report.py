@@ -8,6 +8,9 @@ from collections import namedtuple
 Estimate = namedtuple("Estimate", "value low high")
 """A value and how far it may be off: the range over repeats, or what rounding leaves."""
 
+Finding = namedtuple("Finding", "about text")
+"""`about` is the label of a series; empty: the study as a whole."""
+
 REMEDY = "write it again with `rueda report RUN_DIR... --out DIR`"
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
 
@@ -36,6 +39,11 @@ def texts_of(parent, key):
     """The texts of a list; empty if there is none."""
     listed = parent.get(key)
     return [text(one) for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+
+
+def findings_of(report):
+    """The sentences of the report. None is taken apart: what it is about stands next to it."""
+    return [Finding(text(one.get("about")), text(one.get("text"))) for one in entries(report, "findings")]
 
 
 def estimate(point, key):
@@ -81,9 +89,9 @@ def _checked(report, path):
     """The report, whose parts are of the kinds that everything here relies on."""
     if not isinstance(report, dict) or report.get("schema") != "rueda-report":
         raise Unusable(f"{path} is not a report of rueda (schema rueda-report); {REMEDY}")
-    if report.get("schema_version") != 1:
+    if report.get("schema_version") != 2:
         version = report.get("schema_version")
-        raise Unusable(f"{path} has schema_version {version}, not 1; use the plot_report of the rueda that wrote it")
+        raise Unusable(f"{path} has schema_version {version}, not 2; use the plot_report of the rueda that wrote it")
     for i, series in enumerate(_list(report, "series", path)):
         where = f"{path}: series[{i}]"
         for j, point in enumerate(_list(series, "points", where)):

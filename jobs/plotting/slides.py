@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from .chart import fit, legend_height, new_figure
 from .number_text import cell_text
-from .report import EMPHASIS, tables_of, text, texts_of
+from .report import EMPHASIS, findings_of, tables_of, text, texts_of
 from .slide_text import SIZE, draw_facts, draw_table, put, wrapped_to
 from .style import QUIET, plain, settings
 
@@ -187,21 +187,15 @@ _OF_TABLES = {
 _SCALINGS = ("weak", "strong")
 
 
-def _without_subject(finding, labels):
-    """A finding begins with the label of its series, which a page about this series alone need not repeat."""
-    beginning = f"{labels[0]}: " if len(labels) == 1 else ""
-    return finding[len(beginning) :] if beginning and finding.startswith(beginning) else finding
-
-
 def facts_about(chart, findings):
-    """The findings that name one of the chart's series and its topic, and its own remarks."""
-    named = [
-        _without_subject(one, chart.labels)
-        for one in findings
-        if any(label and label in one for label in chart.labels)
-        and any(topic in one.lower() for topic in chart.topics)
-    ]
-    return named + chart.remarks
+    """The findings about the chart's series that have its topic, and its own remarks. A page about one series
+    alone need not repeat its label."""
+    facts = []
+    for one in findings:
+        if one.about not in chart.labels or not any(topic in one.text.lower() for topic in chart.topics):
+            continue
+        facts.append(one.text if len(chart.labels) == 1 else f"{one.about}: {one.text}")
+    return facts + chart.remarks
 
 
 def _of_chart(chart, findings):
@@ -250,7 +244,7 @@ def pages_of(report, charts):
     layouts = [table for heading, tables in tables_of(report) if heading.startswith("Layout") for table in tables]
     pages = [_of_table(table, charts) for table in layouts]
     if not pages:
-        findings = texts_of(report, "findings")
+        findings = findings_of(report)
         pages = [_of_chart(chart, findings) for chart in _worth_a_page(charts)]
     title = text(report.get("title")) or "Scaling report"
     return [part for page in pages for part in in_proportion(page)] or [Page(title, [], [], [], ["There is nothing to show."], False)]

@@ -5,15 +5,16 @@
 
 namespace rueda {
 
-void CorruptingExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
-                                  int from) {
-  inner_->sendrecv(send, to, receive, from);
+void CorruptingExchange::sendrecv(const Outgoing& send, const Incoming& receive,
+                                  const ReduceJournal& journal) {
+  inner_->sendrecv(send, receive, journal);
   MessageFault& fault = *fault_;
-  if (fault.done || receive.empty() || book_->now().train_step != fault.train_step) return;
+  const std::span<float> floats = receive.floats;
+  if (fault.done || floats.empty() || journal.now().train_step != fault.train_step) return;
   if (fault.messages-- > 0) return;
   fault.done = true;
   constexpr std::uint32_t kFlipped = 1U << 22U;
-  const auto one = receive.subspan(receive.size() / 2, 1);
+  const auto one = floats.subspan(floats.size() / 2, 1);
   const auto host = device_.host_scratch(1).first(1);
   device_.copy(host, one);
   device_.wait(device_.record_own());

@@ -7,13 +7,12 @@
 
 #include "mpi/exchange/outer_exchange.hpp"
 #include "rueda/reduce/reduce_device.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 
 /// One message that has to arrive with a wrong bit, and whether it has.
 struct MessageFault {
-  std::size_t train_step = 0;  ///< global, as the book has it
+  std::size_t train_step = 0;  ///< global, as the journal has it
   std::size_t messages = 0;    ///< of that step that arrive unharmed before
   bool done = false;
 };
@@ -25,19 +24,16 @@ struct MessageFault {
 class CorruptingExchange final : public OuterExchange {
  public:
   /// Keeps `device`, which outlives it. All exchanges of an all-reduce share
-  /// `fault` and its `book`.
+  /// `fault`.
   CorruptingExchange(std::unique_ptr<Exchange> inner, ReduceDevice& device,
-                     std::shared_ptr<const ReduceJournal> book, std::shared_ptr<MessageFault> fault)
-      : OuterExchange(std::move(inner)),
-        device_(device),
-        book_(std::move(book)),
-        fault_(std::move(fault)) {}
+                     std::shared_ptr<MessageFault> fault)
+      : OuterExchange(std::move(inner)), device_(device), fault_(std::move(fault)) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override;
 
  private:
   ReduceDevice& device_;
-  std::shared_ptr<const ReduceJournal> book_;
   std::shared_ptr<MessageFault> fault_;
 };
 

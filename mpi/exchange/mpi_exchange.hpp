@@ -24,8 +24,8 @@ class MpiExchange final : public Exchange {
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
   int world_rank(int rank) const override { return ranks_.world_rank(rank); }
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    ranks_.sendrecv(send, to, receive, from);
+  void sendrecv(const Outgoing& send, const Incoming& receive, const ReduceJournal&) override {
+    ranks_.sendrecv(send.floats, send.to, receive.floats, receive.from);
   }
   void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
                      int from) override {

@@ -16,8 +16,9 @@ class OuterExchange : public Exchange {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   int world_rank(int rank) const override { return inner_->world_rank(rank); }
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    inner_->sendrecv(send, to, receive, from);
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override {
+    inner_->sendrecv(send, receive, journal);
   }
   void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
                      int from) override {

@@ -16,31 +16,31 @@ namespace rueda {
 // queue: the event after the copy of piece k+1 to the host also comes after
 // the copy of received piece k-1 to the device. So when it has passed, piece
 // k+1 may be sent, and the buffer of piece k-1 be received into again.
-void StagedExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
-                              int from) {
+void StagedExchange::sendrecv(const Outgoing& send, const Incoming& receive,
+                              const ReduceJournal& journal) {
   const std::size_t length = piece_elements_;
-  const std::size_t count = pieces(std::max(send.size(), receive.size()), length);
+  const std::size_t count = pieces(std::max(send.floats.size(), receive.floats.size()), length);
   if (count == 0) return;
   const auto host = device_.host_scratch(4 * length);
-  const auto out = [&](std::size_t k) {
-    return host.subspan(k % 2 * length, piece(send, length, k).size());
-  };
-  const auto in = [&](std::size_t k) {
-    return host.subspan((2 + k % 2) * length, piece(receive, length, k).size());
-  };
-  const auto fetch = [&](std::size_t k) {
-    if (!out(k).empty()) device_.copy(out(k), piece(send, length, k));
-    return device_.record_own();
-  };
-
-  Event fetched = fetch(0);
+  Fetched next = fetch(send.floats, host, 0);
   for (std::size_t k = 0; k < count; ++k) {
-    device_.wait(fetched);
-    if (k + 1 < count) fetched = fetch(k + 1);
-    inner_->sendrecv(out(k), to, in(k), from);
-    if (!in(k).empty()) device_.copy(piece(receive, length, k), in(k));
+    const Fetched now = next;
+    device_.wait(now.passed);
+    if (k + 1 < count) next = fetch(send.floats, host, k + 1);
+    const auto part = piece(receive.floats, length, k);
+    const auto in = host.subspan((2 + k % 2) * length, part.size());
+    inner_->sendrecv({now.floats, send.to}, {in, receive.from}, journal);
+    if (!in.empty()) device_.copy(part, in);
   }
   device_.wait(device_.record_own());
+}
+
+StagedExchange::Fetched StagedExchange::fetch(std::span<const float> send, std::span<float> host,
+                                              std::size_t index) {
+  const auto from = piece(send, piece_elements_, index);
+  const auto to = host.subspan(index % 2 * piece_elements_, from.size());
+  if (!from.empty()) device_.copy(to, from);
+  return {to, device_.record_own()};
 }
 
 void StagedExchange::all_reduce_sum(std::span<float> data) {

@@ -25,11 +25,20 @@ class StagedExchange final : public OuterExchange {
                  std::size_t piece_elements = kPieceElements)
       : OuterExchange(std::move(inner)), device_(device), piece_elements_(piece_elements) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override;
   /// In one piece, since MPI's order of addition may depend on the length.
   void all_reduce_sum(std::span<float> data) override;
 
  private:
+  /// A piece on its way to the host, where it is once `passed` has.
+  struct Fetched {
+    std::span<const float> floats;
+    Event passed;
+  };
+  /// Piece `index` of `send`, into one of the two first quarters of `host`.
+  Fetched fetch(std::span<const float> send, std::span<float> host, std::size_t index);
+
   ReduceDevice& device_;
   std::size_t piece_elements_;
 };

@@ -10,7 +10,6 @@
 
 #include "mpi/exchange/outer_exchange.hpp"
 #include "rueda/reduce/reduce_device.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 
@@ -24,26 +23,22 @@ namespace rueda {
 /// A message costs a pass over it on either side and one more of 8 bytes.
 class VerifiedExchange final : public OuterExchange {
  public:
-  /// Keeps `device`, which outlives it. `hosts` are those of the ranks, `book`
-  /// is that of the all-reduce that this works for.
+  /// Keeps `device`, which outlives it. `hosts` are those of the ranks.
   VerifiedExchange(std::unique_ptr<Exchange> inner, std::vector<std::string> hosts,
-                   ReduceDevice& device, std::shared_ptr<const ReduceJournal> book)
-      : OuterExchange(std::move(inner)),
-        hosts_(std::move(hosts)),
-        device_(device),
-        book_(std::move(book)) {}
+                   ReduceDevice& device)
+      : OuterExchange(std::move(inner)), hosts_(std::move(hosts)), device_(device) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override;
 
  private:
   /// "rank 3 on h1", of rank `rank` of these ranks.
   std::string name_of(int rank) const;
-  [[noreturn]] void report(int from, std::size_t floats, std::uint64_t sent,
+  [[noreturn]] void report(const Incoming& receive, const ReduceNow& now, std::uint64_t sent,
                            std::uint64_t found) const;
 
   std::vector<std::string> hosts_;  ///< of each rank
   ReduceDevice& device_;
-  std::shared_ptr<const ReduceJournal> book_;
 };
 
 }  // namespace rueda

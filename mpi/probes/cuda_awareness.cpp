@@ -1,7 +1,6 @@
 #include "mpi/probes/cuda_awareness.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -41,7 +40,8 @@ Answer reported_answer() {
 /// A variable of which "1" means yes; an absent one is unknown.
 Answer switch_of(const Environment& environment, const char* name) {
   const char* value = environment(name);
-  return value == nullptr ? Answer::unknown : answer(std::string_view(value) == "1");
+  if (value == nullptr) return Answer::unknown;
+  return answer(std::string_view(value) == "1");
 }
 
 /// Whether the control variable is a truth value or a whole number, and belongs to no MPI object.
@@ -62,7 +62,8 @@ Answer read_switch(int index) {
   int value = 0;  // of which a bool fills a part
   const bool read = count == 1 && MPI_T_cvar_read(handle, &value) == MPI_SUCCESS;
   MPI_T_cvar_handle_free(&handle);
-  return read ? answer(value != 0) : Answer::unknown;
+  if (!read) return Answer::unknown;
+  return answer(value != 0);
 }
 
 Answer parameter_answer() {
@@ -81,9 +82,8 @@ constexpr std::array<std::string_view, 4> kCudaTransports = {"cuda", "cuda_copy"
                                                              "gdr_copy"};
 
 /// Whether the library is the one of this name, in upper or lower case.
-bool names(const std::string& library, std::string_view word) {
-  const auto lower = [](unsigned char c) { return std::tolower(c); };
-  return !std::ranges::search(library, word, {}, lower, lower).empty();
+bool names(const std::string& library, const std::string& word) {
+  return lowered(library).find(lowered(word)) != std::string::npos;
 }
 
 bool is_cuda_transport(std::string_view name) {
@@ -95,13 +95,12 @@ bool is_cuda_transport(std::string_view name) {
 CudaVerdict judge_by_report(const CudaSignals& signals) {
   if (signals.reported == Answer::unknown)
     return {false, "this MPI does not say whether it takes GPU memory"};
-  const bool aware = signals.reported == Answer::yes;
-  const bool other = aware && signals.compiled == Answer::no;
-  return {aware, fmt::format("the MPI library that runs says that it {} GPU memory{}",
-                             aware ? "takes" : "does not take",
-                             other ? " (another build than the one that the program was compiled "
-                                     "with)"
-                                   : "")};
+  const std::string says = "the MPI library that runs says that it ";
+  if (signals.reported == Answer::no) return {false, says + "does not take GPU memory"};
+  if (signals.compiled != Answer::no) return {true, says + "takes GPU memory"};
+  return {true, says +
+                    "takes GPU memory (another build than the one that the program was compiled "
+                    "with)"};
 }
 
 CudaVerdict judge_open_mpi(const CudaSignals& signals) {
@@ -130,23 +129,22 @@ CudaVerdict judge_mvapich(const CudaSignals& signals) {
 }  // namespace
 
 CudaSignals read_cuda_signals(const Environment& environment) {
-  const char* transports = environment("UCX_TLS");
   return {.library = mpi_library_version(),
           .compiled = compiled_answer(),
           .reported = reported_answer(),
           .parameter = parameter_answer(),
           .cray_enabled = switch_of(environment, "MPICH_GPU_SUPPORT_ENABLED"),
           .mvapich_enabled = switch_of(environment, "MV2_USE_CUDA"),
-          .ucx_transports = transports == nullptr ? "" : transports};
+          .ucx_transports = variable_text(environment, "UCX_TLS")};
 }
 
 bool admits_cuda(const std::string& ucx_transports) {
   std::string_view names = ucx_transports;
   const bool all_but = take(names, "^");
-  const bool named = std::ranges::any_of(split_words(names), [&](const std::string& name) {
-    return is_cuda_transport(name) || (!all_but && name == "all");
-  });
-  return ucx_transports.empty() || named != all_but;
+  if (ucx_transports.empty()) return true;
+  for (const std::string& name : split_words(names))
+    if (is_cuda_transport(name) || (!all_but && name == "all")) return !all_but;
+  return all_but;
 }
 
 CudaVerdict judge_cuda_awareness(const CudaSignals& signals) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "launch/launcher.hpp"
 #include "mpi/session/session.hpp"
 
 namespace rueda {

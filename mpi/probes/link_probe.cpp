@@ -1,9 +1,7 @@
 #include "mpi/probes/link_probe.hpp"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <thread>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -11,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/statistics.hpp"
 #include "mpi/session/communicator.hpp"
-#include "mpi/session/mpi_call.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "reduce/ring_plan.hpp"
 
@@ -52,12 +49,10 @@ LinkSpeed speed(double small, double large) {
 }
 
 LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {
-  const auto one_way = [&](int trips, std::size_t floats) {
-    const auto trip = [&] { round_trip(ring, buffer, floats, peer, begins); };
-    return median_of(trip_seconds(trips, trip)) / 2;
-  };
-  const double small = one_way(kSmallTrips, 1);
-  return speed(small, one_way(kLargeTrips, kLargeFloats));
+  const auto small = [&] { round_trip(ring, buffer, 1, peer, begins); };
+  const auto large = [&] { round_trip(ring, buffer, kLargeFloats, peer, begins); };
+  const double small_seconds = median_of(trip_seconds(kSmallTrips, small));
+  return speed(small_seconds / 2, median_of(trip_seconds(kLargeTrips, large)) / 2);
 }
 
 /// When a rank begins with its right neighbour: even ones first, then odd ones;
@@ -69,7 +64,6 @@ int turn_of(int rank, int size) {
 }
 
 constexpr int kRounds = 2;
-constexpr int kMeetTag = 7;
 
 /// Differs between ranks, rounds and neighbouring elements; whole numbers below 2^24, so exact.
 float pattern(int rank, int round, std::size_t i) {
@@ -129,28 +123,6 @@ LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer) try {
                median_of(trip_seconds(kLargeTrips, copy)));
 } catch (const RunError&) {
   return {};
-}
-
-bool meet_neighbours(Communicator& ring, const std::function<bool()>& leaves) {
-  const RingPlan plan{0, ring.rank(), ring.size()};
-  std::array<MPI_Request, 2> coming{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  for (const int i : {0, 1}) {
-    const int peer = i == 0 ? plan.left() : plan.right();
-    call_mpi("MPI_Irecv", MPI_Irecv, nullptr, 0, MPI_BYTE, peer, kMeetTag, ring.handle(),
-             &coming[i]);
-    call_mpi("MPI_Send", MPI_Send, nullptr, 0, MPI_BYTE, peer, kMeetTag, ring.handle());
-  }
-  int here = 0;
-  while (here == 0 && !leaves()) {
-    call_mpi("MPI_Testall", MPI_Testall, 2, coming.data(), &here, MPI_STATUSES_IGNORE);
-    std::this_thread::sleep_for(std::chrono::microseconds(100));  // leaves the core to a neighbour
-  }
-  for (MPI_Request& request : coming) {
-    if (request == MPI_REQUEST_NULL) continue;
-    call_mpi("MPI_Cancel", MPI_Cancel, &request);
-    call_mpi("MPI_Wait", MPI_Wait, &request, MPI_STATUS_IGNORE);
-  }
-  return here != 0;
 }
 
 PatternResult pattern_ring(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
 #include "reduce/exchange_buffer.hpp"
 
@@ -27,11 +26,6 @@ LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
 /// flag that all can see goes round, and each rank copies kPingPongBytes at the
 /// same time. All zero on one rank, and where MPI offers no shared memory.
 LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer);
-
-/// Whether both neighbours have called this, too; false if `leaves` returned
-/// true before. An empty message from each shows it. Unlike in a transfer, a
-/// rank can leave MPI in order from here.
-bool meet_neighbours(Communicator& ring, const std::function<bool()>& leaves);
 
 /// What came from the left neighbour.
 struct PatternResult {

@@ -129,10 +129,15 @@ void Communicator::sendrecv(std::span<const float> send, int to, std::span<float
   for (std::size_t i = 0; i < std::max(sends, receives); ++i) {
     const auto out = piece(send, max_count_, i);
     const auto in = piece(receive, max_count_, i);
+    if (i == sends) to = MPI_PROC_NULL;
+    if (i == receives) from = MPI_PROC_NULL;
     MPI_Status status{};
-    call_mpi("MPI_Sendrecv", MPI_Sendrecv, out.data(), int(out.size()), MPI_FLOAT,
-             i < sends ? to : MPI_PROC_NULL, kTag, in.data(), int(in.size()), MPI_FLOAT,
-             i < receives ? from : MPI_PROC_NULL, kTag, *comm_, &status);
+    {
+      const MpiCall call("MPI_Sendrecv");
+      check(MPI_Sendrecv(out.data(), int(out.size()), MPI_FLOAT, to, kTag, in.data(),
+                         int(in.size()), MPI_FLOAT, from, kTag, *comm_, &status),
+            "MPI_Sendrecv");
+    }
     int count = 0;
     check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
     if (std::size_t(count) != in.size()) {
@@ -172,12 +177,14 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
   call_mpi("MPI_Allgather", MPI_Allgather, &length, 1, MPI_UINT64_T, lengths.data(), 1,
            MPI_UINT64_T, *comm_);
   const std::size_t rounds = pieces(std::ranges::max(lengths), limit);
-  std::vector<Bytes> result(receives ? ranks : 0);
+  std::vector<Bytes> result;
+  if (receives) result.resize(ranks);
   for (std::size_t i = 0; i < rounds; ++i) {
     const Round round(lengths, limit, i);
     const auto part = piece(mine, limit, i);
     const int count = int(part.size());
-    Bytes buffer(receives ? round.total : 0);
+    Bytes buffer;
+    if (receives) buffer.resize(round.total);
     if (root == kEveryRank) {
       call_mpi("MPI_Allgatherv", MPI_Allgatherv, part.data(), count, MPI_BYTE, buffer.data(),
                round.counts.data(), round.offsets.data(), MPI_BYTE, *comm_);

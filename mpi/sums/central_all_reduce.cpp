@@ -1,5 +1,7 @@
 #include "mpi/sums/central_all_reduce.hpp"
 
+#include <vector>
+
 #include "reduce/tree_order.hpp"
 
 namespace rueda {
@@ -9,35 +11,34 @@ std::size_t CentralAllReduce::scratch_floats(std::size_t length) const {
   return (TreeOrder::slots_needed(std::size_t(ranks_->size())) - 1) * length;
 }
 
-void CentralAllReduce::add_up(std::span<float> slice, bool) {
+void CentralAllReduce::add_up(const SumPlace& place, std::span<float> slice, bool) {
   if (ranks_->rank() == 0) {
-    collect(slice);
+    collect(place, slice);
     for (int rank = 1; rank < ranks_->size(); ++rank)
-      exchange({"from rank 0", rank - 1}, {slice, rank}, {});
+      place.exchange({"from rank 0", rank - 1}, {slice, rank}, {});
   } else {
-    exchange({"to rank 0", 0}, {slice, 0}, {});
-    exchange({"from rank 0", 0}, {}, {slice, 0});
+    place.exchange({"to rank 0", 0}, {slice, 0}, {});
+    place.exchange({"from rank 0", 0}, {}, {slice, 0});
   }
 }
 
 /// Slot 0 of the tree is the slice itself, in which the sum ends up; the others are scratch.
-void CentralAllReduce::collect(std::span<float> slice) {
+void CentralAllReduce::collect(const SumPlace& place, std::span<float> slice) {
   const std::size_t length = slice.size();
   const auto scratch = device_.scratch(scratch_floats(length));
-  const auto slot = [&](std::size_t i) {
-    return i == 0 ? slice : scratch.subspan((i - 1) * length, length);
+  std::vector<std::span<float>> slots = {slice};
+  for (std::size_t begin = 0; begin < scratch_floats(length); begin += length)
+    slots.push_back(scratch.subspan(begin, length));
+  const auto merge = [&](std::size_t into, std::size_t from) {
+    device_.add(slots[into], slots[from]);
   };
   TreeOrder order;
   for (int rank = 0; rank < ranks_->size(); ++rank) {
-    if (rank > 0) exchange({"to rank 0", rank - 1}, {}, {slot(order.next_slot()), rank});
-    const auto merge = [&](std::size_t into, std::size_t from) {
-      device_.add(slot(into), slot(from));
-    };
-    journal().add("to rank 0", rank, [&] {
-      order.push(merge);
-      if (rank + 1 == ranks_->size()) order.finish(merge);
-      device_.wait(device_.record_own());  // before scratch is received into again
-    });
+    if (rank > 0) place.exchange({"to rank 0", rank - 1}, {}, {slots[order.next_slot()], rank});
+    const auto entry = place.journal.add("to rank 0", rank);
+    order.push(merge);
+    if (rank + 1 == ranks_->size()) order.finish(merge);
+    device_.wait(device_.record_own());  // before scratch is received into again
   }
 }
 

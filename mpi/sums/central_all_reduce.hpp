@@ -20,8 +20,8 @@ class CentralAllReduce final : public MessageAllReduce {
   std::size_t scratch_floats(std::size_t length) const override;
 
  private:
-  void add_up(std::span<float> slice, bool exactly) override;
-  void collect(std::span<float> slice);
+  void add_up(const SumPlace& place, std::span<float> slice, bool exactly) override;
+  void collect(const SumPlace& place, std::span<float> slice);
 };
 
 }  // namespace rueda

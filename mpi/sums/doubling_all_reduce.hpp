@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "mpi/sums/message_all_reduce.hpp"
+#include "reduce/doubling_plan.hpp"
 
 namespace rueda {
 
@@ -14,7 +17,8 @@ namespace rueda {
 /// however the arena is cut into slices.
 class DoublingAllReduce final : public MessageAllReduce {
  public:
-  using MessageAllReduce::MessageAllReduce;
+  /// Keeps `device`, which outlives it.
+  DoublingAllReduce(std::unique_ptr<Exchange> ranks, ReduceDevice& device);
 
   std::string_view name() const override { return "doubling"; }
   std::size_t scratch_floats(std::size_t length) const override {
@@ -22,20 +26,9 @@ class DoublingAllReduce final : public MessageAllReduce {
   }
 
  private:
-  /// Ranks first ... first+count-1, which are summed among themselves.
-  struct Block {
-    int first = 0;
-    int count = 1;
-  };
-  void add_up(std::span<float> slice, bool exactly) override;
-  /// Leaves the sum over `block` on each of its ranks; this one is among them.
-  void sum_block(Block block, std::span<float> slice, std::span<float> incoming);
-  /// Afterwards this rank and `peer` have the sum of their slices.
-  void sum_with(int peer, std::span<float> slice, std::span<float> incoming);
-  /// The first `have` ranks of `block` hold its sum; afterwards all `count` do.
-  void spread(Block block, int have, std::span<float> slice);
+  void add_up(const SumPlace& place, std::span<float> slice, bool exactly) override;
 
-  int step_ = 0;  ///< of the sum in hand
+  std::vector<DoublingStep> steps_;  ///< of this rank, in each sum
 };
 
 }  // namespace rueda

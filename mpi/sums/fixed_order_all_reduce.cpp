@@ -42,10 +42,10 @@ Range owned_part(const RingPlan& plan, int rank, Range block) {
 
 /// Collects all ranks' values of this rank's own chunk, restricted to `block`
 /// (a range within chunks), while sending each other owner its part of `slice`.
-Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
-                      std::span<float> slice, Range block, ReduceJournal& journal) {
+Contributions collect(const SumPlace& place, const RingPlan& plan, std::span<float> slice,
+                      Range block) {
   const std::size_t peers = std::size_t(plan.size - 1);
-  const auto scratch = device.scratch(peers * block.size());
+  const auto scratch = place.device.scratch(peers * block.size());
   const auto own = cut(slice, owned_part(plan, plan.rank, block));
   Contributions contributions(peers + 1);
   contributions[std::size_t(plan.rank)] = own;
@@ -55,32 +55,31 @@ Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& pla
     const auto outgoing = cut(slice, owned_part(plan, to, block));
     const std::size_t offset = std::size_t(s - 1) * block.size();
     const auto incoming = scratch.subspan(offset, own.size());
-    transfer(ranks, journal, {"exchange", s - 1}, {outgoing, to}, {incoming, from});
+    place.exchange({"exchange", s - 1}, {outgoing, to}, {incoming, from});
     contributions[std::size_t(from)] = incoming;
   }
   return contributions;
 }
 
 /// Adds them up in the fixed order; the sum ends up in contribution `own`.
-void add_in_order(ReduceDevice& device, const Contributions& contributions, std::size_t own,
-                  ReduceJournal& journal) {
+void add_in_order(const SumPlace& place, const Contributions& contributions, std::size_t own) {
   const auto result = contributions[own];
   if (result.empty()) return;
   Contributions slots(TreeOrder::slots_needed(contributions.size()));
   const auto merge = [&](std::size_t into, std::size_t from) {
     // a + b and b + a have the same bits, so the sum may as well grow in the slice itself.
     if (slots[from].data() == result.data()) std::swap(slots[into], slots[from]);
-    device.add(slots[into], slots[from]);
+    place.device.add(slots[into], slots[from]);
   };
-  journal.add("exchange", 0, [&] {
-    TreeOrder order;
-    for (const auto contribution : contributions) {
-      slots[order.next_slot()] = contribution;
-      order.push(merge);
-    }
-    order.finish(merge);
-    device.wait(device.record_own());  // before scratch is reused and the sum is sent
-  });
+  const auto entry = place.journal.add("exchange", 0);
+  TreeOrder order;
+  for (const auto contribution : contributions) {
+    slots[order.next_slot()] = contribution;
+    order.push(merge);
+  }
+  order.finish(merge);
+  // Before scratch is reused and the sum is sent.
+  place.device.wait(place.device.record_own());
 }
 
 }  // namespace
@@ -91,23 +90,22 @@ std::size_t fixed_scratch_floats(std::size_t length, int ranks, std::size_t scra
   return std::size_t(ranks - 1) * block_of(longest, ranks, scratch_elements);
 }
 
-void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
-                          std::span<float> slice, std::size_t scratch_elements,
-                          ReduceJournal& journal) {
+void fixed_reduce_scatter(const SumPlace& place, std::span<float> slice,
+                          std::size_t scratch_elements) {
+  const RingPlan plan = place.ring(slice.size());
   if (plan.size == 1 || slice.empty()) return;
   const std::size_t longest = plan.largest_chunk();
   const std::size_t step = block_of(longest, plan.size, scratch_elements);
   for (std::size_t begin = 0; begin < longest; begin += step) {
     const auto contributions =
-        collect(ranks, device, plan, slice, {begin, std::min(begin + step, longest)}, journal);
-    add_in_order(device, contributions, std::size_t(plan.rank), journal);
+        collect(place, plan, slice, {begin, std::min(begin + step, longest)});
+    add_in_order(place, contributions, std::size_t(plan.rank));
   }
 }
 
-void FixedOrderAllReduce::add_up(std::span<float> slice, bool) {
-  const RingPlan plan = plan_of(slice.size());
-  fixed_reduce_scatter(*ranks_, device_, plan, slice, scratch_elements_, journal());
-  ring_all_gather(*ranks_, plan, slice, journal());
+void FixedOrderAllReduce::add_up(const SumPlace& place, std::span<float> slice, bool) {
+  fixed_reduce_scatter(place, slice, scratch_elements_);
+  ring_all_gather(place, slice);
 }
 
 }  // namespace rueda

@@ -15,13 +15,12 @@ namespace rueda {
 inline constexpr std::size_t kFixedScratch = std::size_t{1} << 20;
 
 /// First half of the all-reduce in the fixed order: afterwards this rank's
-/// slice holds, in chunk plan.owned(), the sum over ranks in the order of
-/// TreeOrder, and elsewhere its own values. The caller has waited for the slice
+/// slice holds, in the chunk that the ring's plan has it own, the sum over ranks
+/// in the order of TreeOrder, and elsewhere its own values. The caller has waited for the slice
 /// to be ready. Chunks are worked through in blocks so that scratch memory
 /// stays near `scratch_elements` floats; this changes no bit.
-void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
-                          std::span<float> slice, std::size_t scratch_elements,
-                          ReduceJournal& journal);
+void fixed_reduce_scatter(const SumPlace& place, std::span<float> slice,
+                          std::size_t scratch_elements);
 
 /// Floats of scratch memory that this takes for a slice of `length` over `ranks` ranks.
 std::size_t fixed_scratch_floats(std::size_t length, int ranks, std::size_t scratch_elements);
@@ -48,7 +47,7 @@ class FixedOrderAllReduce final : public MessageAllReduce {
   }
 
  private:
-  void add_up(std::span<float> slice, bool exactly) override;
+  void add_up(const SumPlace& place, std::span<float> slice, bool exactly) override;
   std::size_t scratch_elements_;
 };
 

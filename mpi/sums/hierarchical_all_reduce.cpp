@@ -19,11 +19,13 @@ HierarchicalAllReduce::HierarchicalAllReduce(ReduceDevice& device, const HostLay
       segment_(parts.segment),
       fixed_order_(parts.fixed_order) {
   const auto& host = layout.ranks_on(layout.host_of(ranks_->rank()));
-  const auto all = int(host.size());
-  const auto rank_at = [&](int local) { return host[std::size_t(local)]; };
-  if (!has_shard()) partner_ = rank_at(local_ % shards_);
-  for (int p = local_ + shards_; has_shard() && p < all; p += shards_)
-    guests_.push_back(rank_at(p));
+  if (!has_shard()) {
+    partner_ = host[std::size_t(local_ % shards_)];
+    return;
+  }
+  for (auto local = std::size_t(local_ + shards_); local < host.size();
+       local += std::size_t(shards_))
+    guests_.push_back(host[local]);
 }
 
 std::string HierarchicalAllReduce::details() const {
@@ -33,41 +35,48 @@ std::string HierarchicalAllReduce::details() const {
 std::size_t HierarchicalAllReduce::scratch_floats(std::size_t length) const {
   if (!has_shard()) return 0;
   const RingPlan plan = plan_inside(length);
-  const std::size_t inside = fixed_order_ ? fixed_scratch_floats(length, plan.size, kFixedScratch)
-                                          : ring_scratch_floats(length, plan.size, segment_);
-  const std::size_t across = sum_across_->scratch_floats(plan.chunk(plan.owned()).size());
-  return std::max({guests_.empty() ? 0 : length, inside, across});
+  std::size_t most = sum_across_->scratch_floats(plan.chunk(plan.owned()).size());
+  if (!guests_.empty()) most = std::max(most, length);
+  if (fixed_order_) return std::max(most, fixed_scratch_floats(length, plan.size, kFixedScratch));
+  return std::max(most, ring_scratch_floats(length, plan.size, segment_));
 }
 
-void HierarchicalAllReduce::add_up(std::span<float> slice, bool exactly) {
+void HierarchicalAllReduce::add_up(const SumPlace& place, std::span<float> slice, bool exactly) {
   if (!has_shard()) {
-    exchange({"hand over", 0}, {slice, partner_}, {});
-    exchange({"hand back", 0}, {}, {slice, partner_});
+    place.exchange({"hand over", 0}, {slice, partner_}, {});
+    place.exchange({"hand back", 0}, {}, {slice, partner_});
     return;
   }
-  take_guests(slice);
+  take_guests(place, slice);
+  const SumPlace inside{*inside_, device_, place.journal};
+  reduce_scatter(inside, slice);
   const RingPlan plan = plan_inside(slice.size());
-  reduce_scatter(plan, slice);
-  sum_across_->write_into(journal_);
-  const auto shard = cut(slice, plan.chunk(plan.owned()));
-  device_.wait(exactly ? sum_across_->sum_exactly(shard, {}) : sum_across_->sum(shard, {}));
-  ring_all_gather(*inside_, plan, slice, journal());
-  for (const int guest : guests_) exchange({"hand back", 0}, {slice, guest}, {});
+  sum_shard(cut(slice, plan.chunk(plan.owned())), exactly, place.journal);
+  ring_all_gather(inside, slice);
+  for (const int guest : guests_) place.exchange({"hand back", 0}, {slice, guest}, {});
 }
 
-void HierarchicalAllReduce::take_guests(std::span<float> slice) {
+void HierarchicalAllReduce::take_guests(const SumPlace& place, std::span<float> slice) {
   for (const int guest : guests_) {
     const auto incoming = device_.scratch(slice.size()).first(slice.size());
-    exchange({"hand over", 0}, {}, {incoming, guest});
-    add({"hand over", 0}, slice, incoming);
+    place.exchange({"hand over", 0}, {}, {incoming, guest});
+    place.add({"hand over", 0}, slice, incoming);
   }
 }
 
-void HierarchicalAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> slice) {
+void HierarchicalAllReduce::reduce_scatter(const SumPlace& inside, std::span<float> slice) {
   if (fixed_order_)
-    fixed_reduce_scatter(*inside_, device_, plan, slice, kFixedScratch, journal());
-  else if (plan.size > 1)
-    ring_reduce_scatter(*inside_, device_, plan, slice, segment_, journal());
+    fixed_reduce_scatter(inside, slice, kFixedScratch);
+  else if (inside.ranks.size() > 1)
+    ring_reduce_scatter(inside, slice, segment_);
+}
+
+void HierarchicalAllReduce::sum_shard(std::span<float> shard, bool exactly,
+                                      ReduceJournal& journal) {
+  if (exactly)
+    device_.wait(sum_across_->sum_exactly(shard, {}, journal));
+  else
+    device_.wait(sum_across_->sum(shard, {}, journal));
 }
 
 }  // namespace rueda

@@ -44,7 +44,7 @@ class HierarchicalAllReduce final : public MessageAllReduce {
 
  private:
   /// The slice of a rank without a shard goes to the one that adds it, and comes back.
-  void add_up(std::span<float> slice, bool exactly) override;
+  void add_up(const SumPlace& place, std::span<float> slice, bool exactly) override;
   bool has_shard() const { return local_ < shards_; }
   /// Groups of ranks with a shard come first, as `group` numbers them; ranks
   /// without are groups of one, after all `groups`.
@@ -54,8 +54,10 @@ class HierarchicalAllReduce final : public MessageAllReduce {
   RingPlan plan_inside(std::size_t length) const {
     return {length, inside_->rank(), inside_->size()};
   }
-  void take_guests(std::span<float> slice);
-  void reduce_scatter(const RingPlan& plan, std::span<float> slice);
+  void take_guests(const SumPlace& place, std::span<float> slice);
+  void reduce_scatter(const SumPlace& inside, std::span<float> slice);
+  /// Between hosts.
+  void sum_shard(std::span<float> shard, bool exactly, ReduceJournal& journal);
 
   int local_;   ///< of this rank on its host
   int shards_;  ///< ranks of a host that have one

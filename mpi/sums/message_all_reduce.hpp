@@ -15,23 +15,19 @@ struct SumStep {
   const char* phase = "";  ///< a literal
   int number = 0;          ///< of the phase, from 0
 };
-/// A message of this rank; an empty span is none.
-struct Outgoing {
-  std::span<const float> floats;
-  int to = -1;
-};
-struct Incoming {
-  std::span<float> floats;
-  int from = -1;
-};
 
-/// One message each way, in the journal.
-inline void transfer(Exchange& ranks, ReduceJournal& journal, SumStep step, const Outgoing& send,
-                     const Incoming& receive) {
-  journal.transfer(step.phase, step.number, send.floats.empty() ? -1 : ranks.world_rank(send.to),
-                   receive.floats.empty() ? -1 : ranks.world_rank(receive.from),
-                   [&] { ranks.sendrecv(send.floats, send.to, receive.floats, receive.from); });
-}
+/// What a sum by messages works with; all of it outlives the sum.
+struct SumPlace {
+  Exchange& ranks;
+  ReduceDevice& device;
+  ReduceJournal& journal;
+
+  RingPlan ring(std::size_t length) const { return {length, ranks.rank(), ranks.size()}; }
+  /// One message each way.
+  void exchange(SumStep step, const Outgoing& send, const Incoming& receive) const;
+  /// Adds, and waits for it: the sum may be sent then, and `from` received into again.
+  void add(SumStep step, std::span<float> into, std::span<const float> from) const;
+};
 
 /// An all-reduce that sends messages between ranks and adds on a device.
 class MessageAllReduce : public AllReduce {
@@ -40,30 +36,24 @@ class MessageAllReduce : public AllReduce {
   MessageAllReduce(std::unique_ptr<Exchange> ranks, ReduceDevice& device)
       : ranks_(std::move(ranks)), device_(device) {}
 
-  Event sum(std::span<float> slice, Event ready) final { return sum_now(slice, ready, false); }
-  Event sum_exactly(std::span<float> slice, Event ready) final {
-    return sum_now(slice, ready, true);
+  Event sum(std::span<float> slice, Event ready, ReduceJournal& journal) final {
+    return sum_now(slice, ready, journal, false);
+  }
+  Event sum_exactly(std::span<float> slice, Event ready, ReduceJournal& journal) final {
+    return sum_now(slice, ready, journal, true);
   }
 
  protected:
   /// Sums a slice that is ready and not empty over more than one rank.
   /// Everything has been awaited when it returns. `exactly`: with fp32 on the
   /// wire.
-  virtual void add_up(std::span<float> slice, bool exactly) = 0;
-
-  RingPlan plan_of(std::size_t length) const { return {length, ranks_->rank(), ranks_->size()}; }
-
-  void exchange(SumStep step, const Outgoing& send, const Incoming& receive) {
-    transfer(*ranks_, journal(), step, send, receive);
-  }
-  /// Adds, and waits for it: the sum may be sent then, and `from` received into again.
-  void add(SumStep step, std::span<float> into, std::span<const float> from);
+  virtual void add_up(const SumPlace& place, std::span<float> slice, bool exactly) = 0;
 
   std::unique_ptr<Exchange> ranks_;
   ReduceDevice& device_;
 
  private:
-  Event sum_now(std::span<float> slice, Event ready, bool exactly);
+  Event sum_now(std::span<float> slice, Event ready, ReduceJournal& journal, bool exactly);
 };
 
 }  // namespace rueda

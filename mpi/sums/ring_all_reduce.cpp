@@ -3,8 +3,6 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/split.hpp"
 #include "reduce/algorithm.hpp"
 
@@ -52,16 +50,23 @@
 
 namespace rueda {
 
-void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
-                         std::span<float> slice, std::size_t segment, ReduceJournal& journal) {
+namespace {
+
+/// Nothing where `added` is of no addition.
+void wait_for(Event& added, const SumPlace& place, int step) {
+  if (added.id == 0) return;
+  const auto entry = place.journal.add("reduce-scatter", step);
+  place.device.wait(std::exchange(added, {}));
+}
+
+}  // namespace
+
+void ring_reduce_scatter(const SumPlace& place, std::span<float> slice, std::size_t segment) {
+  const RingPlan plan = place.ring(slice.size());
   const Segments segments = Segments::of(plan.largest_chunk(), segment);
   const std::size_t lag = segments.in_flight();
-  const auto scratch = device.scratch(lag * segments.length);
+  const auto scratch = place.device.scratch(lag * segments.length);
   std::array<Event, 2> added{};  // by the half of scratch that the addition reads
-  const auto wait_for = [&](int step, std::size_t half) {
-    if (added[half].id == 0) return;
-    journal.add("reduce-scatter", step, [&] { device.wait(std::exchange(added[half], {})); });
-  };
   std::size_t message = 0;
   for (int step = 0; step < plan.steps(); ++step) {
     for (std::size_t k = 0; k < segments.count; ++k, ++message) {
@@ -69,39 +74,34 @@ void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& p
       const auto outgoing = cut(slice, segments.cut(plan.chunk(plan.reduce_send(step)), k));
       const auto sum = cut(slice, segments.cut(plan.chunk(plan.reduce_receive(step)), k));
       const auto incoming = scratch.subspan(half * segments.length, sum.size());
-      wait_for(step, half);
-      transfer(ring, journal, {"reduce-scatter", step}, {outgoing, plan.right()},
-               {incoming, plan.left()});
-      journal.add("reduce-scatter", step, [&] {
-        device.add(sum, incoming);
-        added[half] = device.record_own();
-      });
+      wait_for(added[half], place, step);
+      place.exchange({"reduce-scatter", step}, {outgoing, plan.right()}, {incoming, plan.left()});
+      const auto entry = place.journal.add("reduce-scatter", step);
+      place.device.add(sum, incoming);
+      added[half] = place.device.record_own();
     }
   }
-  for (std::size_t half = 0; half < lag; ++half) wait_for(plan.steps() - 1, half);
+  for (std::size_t half = 0; half < lag; ++half) wait_for(added[half], place, plan.steps() - 1);
 }
 
-void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
-                     ReduceJournal& journal) {
+void ring_all_gather(const SumPlace& place, std::span<float> slice) {
+  const RingPlan plan = place.ring(slice.size());
   for (int step = 0; step < plan.steps(); ++step) {
     const auto outgoing = cut(slice, plan.chunk(plan.gather_send(step)));
     const auto incoming = cut(slice, plan.chunk(plan.gather_receive(step)));
-    transfer(ring, journal, {"all-gather", step}, {outgoing, plan.right()},
-             {incoming, plan.left()});
+    place.exchange({"all-gather", step}, {outgoing, plan.right()}, {incoming, plan.left()});
   }
 }
 
 std::string RingAllReduce::details() const {
-  const std::string way = segment_ == 0
-                              ? ", each in one piece"
-                              : " in segments of " + length_text(segment_ * sizeof(float));
-  return fmt::format("{} chunks a bucket{}", ranks_->size(), way);
+  const std::string chunks = std::to_string(ranks_->size()) + " chunks a bucket";
+  if (segment_ == 0) return chunks + ", each in one piece";
+  return chunks + " in segments of " + length_text(segment_ * sizeof(float));
 }
 
-void RingAllReduce::add_up(std::span<float> slice, bool) {
-  const RingPlan plan = plan_of(slice.size());
-  ring_reduce_scatter(*ranks_, device_, plan, slice, segment_, journal());
-  ring_all_gather(*ranks_, plan, slice, journal());
+void RingAllReduce::add_up(const SumPlace& place, std::span<float> slice, bool) {
+  ring_reduce_scatter(place, slice, segment_);
+  ring_all_gather(place, slice);
 }
 
 }  // namespace rueda

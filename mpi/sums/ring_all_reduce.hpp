@@ -12,17 +12,15 @@
 namespace rueda {
 
 /// First half of the ring: afterwards this rank's slice holds the full sum of
-/// chunk plan.owned(), and partial sums elsewhere. The caller has waited for
+/// the chunk that it owns (RingPlan), and partial sums elsewhere. The caller has waited for
 /// the slice to be ready. P-1 steps, in each of which a chunk travels in
 /// segments of `segment` floats, the same on all ranks; 0: as a whole.
-void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
-                         std::span<float> slice, std::size_t segment, ReduceJournal& journal);
+void ring_reduce_scatter(const SumPlace& place, std::span<float> slice, std::size_t segment);
 
-/// Second half: every rank brings chunk plan.owned() complete and leaves with
-/// all of them. P-1 steps. No addition takes place, so all ranks end with the
+/// Second half: every rank brings the chunk that it owns complete and leaves
+/// with all of them. P-1 steps. No addition takes place, so all ranks end with the
 /// owners' bits.
-void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
-                     ReduceJournal& journal);
+void ring_all_gather(const SumPlace& place, std::span<float> slice);
 
 /// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1)
 /// steps, each of which moves one P-th of the slice to the right neighbour and
@@ -44,7 +42,7 @@ class RingAllReduce : public MessageAllReduce {
   }
 
  protected:
-  void add_up(std::span<float> slice, bool exactly) override;
+  void add_up(const SumPlace& place, std::span<float> slice, bool exactly) override;
   std::size_t segment_;
 };
 

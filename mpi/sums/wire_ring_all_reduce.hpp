@@ -21,9 +21,7 @@ class WireRingAllReduce final : public RingAllReduce {
 
  private:
   /// `exactly`: by the ring in fp32.
-  void add_up(std::span<float> slice, bool exactly) override;
-  void reduce_scatter(const RingPlan& plan, std::span<float> slice, std::span<float> scratch);
-  void all_gather(const RingPlan& plan, std::span<float> slice, std::span<float> scratch);
+  void add_up(const SumPlace& place, std::span<float> slice, bool exactly) override;
 };
 
 }  // namespace rueda

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -42,7 +43,7 @@ std::string package_of(const std::string& name) {
 
 /// The counter of a zone, in microjoules.
 struct Counter {
-  std::string package;
+  std::string package{};
   std::size_t value = 0, range = 0;
   double left_out = 0;  ///< joules that it advanced as the copy of another one
   bool own = false;     ///< known to be no copy
@@ -78,14 +79,14 @@ class HostEnergy final : public DeviceMonitor {
           joules_ += count(zone, name, advance(zone, seconds));
       }
     } catch (const std::exception& error) {  // from now on nothing is known
-      trouble_ = "training goes on without the energy of " + host_name() + ": " + error.what();
+      log_own(LogLevel::warn,
+              "training goes on without the energy of " + host_name() + ": " + error.what());
       tree_.clear();
       counters_.clear();
     }
     return counters_.empty() ? DeviceSample::kUnknown : joules_;
   }
   DeviceSample sample() override { return energy_joules(), DeviceSample(); }
-  std::string take_trouble() override { return std::exchange(trouble_, ""); }
 
  private:
   /// Joules since the last call. No package takes more than 10 kW, so a counter
@@ -110,8 +111,8 @@ class HostEnergy final : public DeviceMonitor {
     counter.own = twin.empty();
     if (counter.own) return joules + std::exchange(counter.left_out, 0);
     if (!std::exchange(said_, true))
-      trouble_ = "dies of " + counter.package + " of " + host_name() +
-                 " show one energy counter, which counts once";
+      log_own(LogLevel::info, "dies of " + counter.package + " of " + host_name() +
+                                  " show one energy counter, which counts once");
     counter.left_out += joules;
     return 0;
   }
@@ -128,7 +129,6 @@ class HostEnergy final : public DeviceMonitor {
   fs::path tree_;
   std::map<fs::path, Counter> counters_;  ///< by zone
   double joules_ = 0, read_at_ = steady_seconds();
-  std::string trouble_;
   bool said_ = false;  ///< that dies show one counter
 };
 

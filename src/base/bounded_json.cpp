@@ -1,7 +1,5 @@
 #include "base/bounded_json.hpp"
 
-#include <cstdint>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -44,9 +42,8 @@ class Guard final : public Json::json_sax_t {
 
   bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) override {
     constexpr int kNumberOverflow = 406;
-    return stop(error.id == kNumberOverflow
-                    ? fmt::format("the number that ends at byte {} is out of range", byte)
-                    : no_json_from(byte));
+    if (error.id != kNumberOverflow) return stop(no_json_from(byte));
+    return stop(fmt::format("the number that ends at byte {} is out of range", byte));
   }
 
  private:
@@ -90,18 +87,6 @@ std::string fault_of_json(std::string_view text, const JsonLimits& limits) {
   Guard guard(limits);
   Json::sax_parse(text.begin(), text.end(), &guard);
   return guard.fault();
-}
-
-std::size_t whole_number(const Json& object, const char* name) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 53;
-  const Json& value = object.at(name);
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost) return value;
-  throw InputError(std::string("'") + name + "' is not a whole number");
-}
-
-double number_or_nan(const Json& object, const char* name) {
-  const bool known = object.contains(name) && !object[name].is_null();
-  return known ? object[name].get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 Json parse_json(std::string_view text) {

@@ -47,13 +47,4 @@ std::string text_of(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
-/// The field `name` of an object: a whole number from 0 that a double holds
-/// exactly. Throws InputError naming the field, or nlohmann's exception if it
-/// is missing.
-std::size_t whole_number(const nlohmann::ordered_json& object, const char* name);
-
-/// The field `name` of an object: a number, or NaN, which JSON has no number
-/// for and is written as null. Throws nlohmann's exception for anything else.
-double number_or_nan(const nlohmann::ordered_json& object, const char* name);
-
 }  // namespace rueda

@@ -34,7 +34,7 @@ RUEDA_HOST_DEVICE inline std::uint64_t message_check(std::uint64_t index, float 
 /// 1 for a NaN or an infinity, else 0: the sum of these shares is how many there are.
 RUEDA_HOST_DEVICE inline std::uint64_t nonfinite(std::uint64_t /*index*/, float value) {
   constexpr std::uint32_t kExponent = 0x7f800000U;
-  return (bits_of(value) & kExponent) == kExponent ? 1U : 0U;
+  return std::uint64_t((bits_of(value) & kExponent) == kExponent);
 }
 
 }  // namespace rueda::kernels

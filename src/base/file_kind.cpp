@@ -87,7 +87,8 @@ FileKind kind_of_zip(std::string_view head) {
   const std::string_view name = head.substr(kNameAt, length);
   if (name.ends_with("/data.pkl")) return FileKind::torch;
   if (name == "metadata.json" || name == "config.json") return FileKind::keras;
-  return name.ends_with(".npy") ? FileKind::numpy : FileKind::zip;
+  if (name.ends_with(".npy")) return FileKind::numpy;
+  return FileKind::zip;
 }
 
 std::optional<FileKind> kind_of(std::string_view head) {

@@ -163,7 +163,7 @@ void write_output(const fs::path& path, const std::function<void(const TextSink&
 std::string obstacle_to_output(const fs::path& path) {
   const Place place = place_of(path);
   if (place == Place::other) return obstacle_of_other(path);
-  if (place == Place::stream) return ::access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+  if (place == Place::stream && ::access(path.c_str(), W_OK) != 0) return std::strerror(errno);
   if (place != Place::file) return "";
   if (!path.has_filename()) return "it names no file";
   try {

@@ -1,16 +1,26 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <concepts>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "base/bounded_json.hpp"
+#include "base/json_view.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 
-// A record is written and read by one list, a std::tuple of its fields.
+// A record is written, read and checked by one list, a std::tuple of its
+// fields. What a record holds may be a record too: `fields_of` gives the list of
+// a type that has only one.
 
 /// A name in JSON and what it holds: a member of a record, or a function of the
 /// record. One that returns no reference is only written.
@@ -43,23 +53,66 @@ auto in(Part Record::*part, Inner Part::*inner, Value Inner::*member) {
   return [=](auto& record) -> auto& { return record.*part.*inner.*member; };
 }
 
+template <typename Record>
+concept HasFields = requires(const Record& record) {
+  fields_of(record);
+};
+template <typename Enum>
+concept HasWords = std::is_enum_v<Enum> && requires(Enum value) {
+  words_of(value);
+};
+
+template <typename Record, typename... Fields>
+nlohmann::ordered_json fields_json(const Record& record, const std::tuple<Fields...>& fields);
+
+// What a value is in JSON. A record is an object, pairs of names and values are
+// one too, and an enum is its word.
+
+template <typename Value>
+nlohmann::ordered_json json_of(const std::optional<Value>& value);
+template <typename Value>
+nlohmann::ordered_json json_of(const std::vector<Value>& values);
+template <typename Value>
+nlohmann::ordered_json json_of(const std::vector<std::pair<std::string, Value>>& pairs);
+
 template <typename Value>
 nlohmann::ordered_json json_of(const Value& value) {
   return value;
 }
-
+template <HasFields Record>
+nlohmann::ordered_json json_of(const Record& record) {
+  return fields_json(record, fields_of(record));
+}
+template <HasWords Enum>
+nlohmann::ordered_json json_of(const Enum& value) {
+  return to_string(value);
+}
 /// Null where there is none.
 template <typename Value>
 nlohmann::ordered_json json_of(const std::optional<Value>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  if (!value) return nullptr;
+  return json_of(*value);
+}
+template <typename Value>
+nlohmann::ordered_json json_of(const std::vector<Value>& values) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& value : values) list.push_back(json_of(value));
+  return list;
+}
+template <typename Value>
+nlohmann::ordered_json json_of(const std::vector<std::pair<std::string, Value>>& pairs) {
+  auto object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : pairs) object[name] = json_of(value);
+  return object;
 }
 
 /// The text `member`, null where it is empty.
 template <typename Record>
 auto text_or_null(std::string Record::*member) {
-  return [member](const Record& record) {
+  return [member](const Record& record) -> std::optional<std::string> {
     const std::string& text = record.*member;
-    return text.empty() ? std::optional<std::string>() : text;
+    if (text.empty()) return {};
+    return text;
   };
 }
 
@@ -88,34 +141,82 @@ nlohmann::ordered_json list_json(const Records& records, const std::tuple<Fields
   return list;
 }
 
-inline void read_value(const nlohmann::ordered_json& j, const char* name, std::size_t& value) {
-  value = whole_number(j, name);
-}
-template <typename Value>
-void read_value(const nlohmann::ordered_json& j, const char* name, Value& value) {
-  value = j.at(name).get<Value>();
-}
-template <typename Value>
-void read_value(const nlohmann::ordered_json& j, const char* name, std::optional<Value>& value) {
-  if (!j.at(name).is_null()) read_value(j, name, value.emplace());
-}
-
-template <typename Record, typename Value>
-void read_field(const nlohmann::ordered_json& j, Record& record, const Field<Value>& field) {
-  if constexpr (std::is_reference_v<std::invoke_result_t<const Value&, Record&>>)
-    read_value(j, field.name, std::invoke(field.value, record));
-}
-template <typename Record, typename Value>
-void read_field(const nlohmann::ordered_json& j, Record& record, const NanField<Value>& field) {
-  std::invoke(field.value, record) = number_or_nan(j, field.name);
-}
-
-/// Fills the fields of `record`. Throws InputError or nlohmann's exception
-/// naming a field that is missing or of another kind.
 template <typename Record, typename... Fields>
-void read_fields(const nlohmann::ordered_json& j, Record& record,
-                 const std::tuple<Fields...>& fields) {
+void read_fields(const JsonView& j, Record& record, const std::tuple<Fields...>& fields);
+
+inline void read_value(const JsonView& j, bool& value) { value = j.flag(); }
+inline void read_value(const JsonView& j, double& value) { value = j.number(); }
+inline void read_value(const JsonView& j, std::string& value) { value = j.raw_text(); }
+template <std::integral Number>
+void read_value(const JsonView& j, Number& value) {
+  using Limits = std::numeric_limits<Number>;
+  value = Number(j.whole(double(Limits::min()), double(Limits::max())));
+}
+template <HasWords Enum>
+void read_value(const JsonView& j, Enum& value) {
+  const auto words = words_of(value);
+  const auto word = j.raw_text();
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) j.refuse("is none of its words");
+  value = Enum(found - words.begin());
+}
+template <HasFields Record>
+void read_value(const JsonView& j, Record& record) {
+  read_fields(j, record, fields_of(record));
+}
+template <typename Value>
+void read_value(const JsonView& j, std::optional<Value>& value) {
+  value.reset();
+  if (!j.is_null()) read_value(j, value.emplace());
+}
+template <typename Value>
+void read_value(const JsonView& j, std::vector<Value>& values) {
+  values.clear();
+  for (const JsonView& one : j.elements()) read_value(one, values.emplace_back());
+}
+template <typename Value>
+void read_value(const JsonView& j, std::vector<std::pair<std::string, Value>>& pairs) {
+  pairs.clear();
+  for (const auto& [name, value] : j.members())
+    read_value(value, pairs.emplace_back(name, Value()).second);
+}
+template <typename Value, std::size_t size>
+void read_value(const JsonView& j, std::array<Value, size>& values) {
+  const std::vector<JsonView> elements = j.elements();
+  if (elements.size() != size) j.refuse("does not have " + std::to_string(size) + " elements");
+  for (std::size_t i = 0; i < size; ++i) read_value(elements[i], values[i]);
+}
+
+template <typename Record, typename Value>
+void read_field(const JsonView& j, Record& record, const Field<Value>& field) {
+  if constexpr (std::is_reference_v<std::invoke_result_t<const Value&, Record&>>)
+    read_value(j.at(field.name), std::invoke(field.value, record));
+}
+template <typename Record, typename Value>
+void read_field(const JsonView& j, Record& record, const NanField<Value>& field) {
+  std::invoke(field.value, record) = j.number_if_any(field.name);
+}
+
+/// Fills the fields of `record`. Throws InputError naming a field that is
+/// missing or of another kind.
+template <typename Record, typename... Fields>
+void read_fields(const JsonView& j, Record& record, const std::tuple<Fields...>& fields) {
   std::apply([&](const auto&... field) { (read_field(j, record, field), ...); }, fields);
+}
+
+/// A record of a type that has `fields_of`, or several of them.
+template <typename Value>
+Value value_from(const JsonView& j) {
+  Value value{};
+  read_value(j, value);
+  return value;
+}
+
+/// The same from the text of its JSON.
+template <typename Value>
+Value from_text(std::string_view text) {
+  const nlohmann::ordered_json json = parse_json(text);
+  return value_from<Value>(JsonView(json));
 }
 
 }  // namespace rueda

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <memory>
@@ -28,26 +30,40 @@ inline std::string escaped(std::string_view text) {
 /// Text from a file as messages show it: escaped, and at most 60 characters of it.
 inline std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  return escaped(text.substr(0, kLongest)) + (text.size() > kLongest ? "..." : "");
+  if (text.size() <= kLongest) return escaped(text);
+  return escaped(text.substr(0, kLongest)) + "...";
+}
+
+/// Bytes of the character at the front of `text` if it steers a terminal or
+/// hides text: control characters, and those of Unicode that have no width or
+/// turn the direction of writing. 0: it does neither.
+inline std::size_t harmful_bytes(std::string_view text) {
+  std::array<int, 3> bytes{};
+  for (std::size_t i = 0; i < bytes.size() && i < text.size(); ++i) bytes[i] = text[i] & 0xff;
+  const auto [first, second, third] = bytes;
+  const bool control = (first < ' ' && first != '\n' && first != '\t') || first == 0x7f;
+  const bool c1 = first == 0xc2 && second < 0xa0;
+  const bool unseen = (first == 0xe2 && second == 0x80 &&
+                       ((third >= 0x80 && third < 0x90) || (third >= 0xaa && third <= 0xae))) ||
+                      (first == 0xe2 && second == 0x81 && third >= 0xa0) ||
+                      (first == 0xef && second == 0xbb && third == 0xbf);
+  if (unseen) return 3;
+  if (c1) return 2;
+  if (control) return 1;
+  return 0;
 }
 
 /// Text for a terminal, whatever files it quotes: UTF-8 and lines stay, but what
-/// steers a terminal or hides text becomes \xNN: control characters, and those
-/// of Unicode that have no width or turn the direction of writing.
+/// is harmful becomes \xNN.
 inline std::string harmless(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = [&](std::size_t k) { return i + k < text.size() ? text[i + k] & 0xff : 0; };
-    const int first = byte(0), second = byte(1), third = byte(2);
-    const bool control = (first < ' ' && first != '\n' && first != '\t') || first == 0x7f;
-    const bool c1 = first == 0xc2 && second < 0xa0;
-    const bool unseen = (first == 0xe2 && second == 0x80 &&
-                         ((third >= 0x80 && third < 0x90) || (third >= 0xaa && third <= 0xae))) ||
-                        (first == 0xe2 && second == 0x81 && third >= 0xa0) ||
-                        (first == 0xef && second == 0xbb && third == 0xbf);
-    const std::size_t length = unseen ? 3 : c1 ? 2 : 1;
-    out += control || c1 || unseen ? escaped(text.substr(i, length)) : std::string(1, text[i]);
-    i += length - 1;
+  while (!text.empty()) {
+    const std::size_t harmful = std::min(harmful_bytes(text), text.size());
+    if (harmful == 0)
+      out += text.front();
+    else
+      out += escaped(text.substr(0, harmful));
+    text.remove_prefix(std::max<std::size_t>(harmful, 1));
   }
   return out;
 }
@@ -61,8 +77,12 @@ inline std::string one_line(std::string_view message) {
     return one_line(message.substr(0, kKept)) + " ... " +
            one_line(message.substr(message.size() - kKept));
   std::string line;
-  for (const char c : harmless(message))
-    line += c == '\n' || c == '\t' ? escaped({&c, 1}) : std::string(1, c);
+  for (const char c : harmless(message)) {
+    if (c == '\n' || c == '\t')
+      line += escaped({&c, 1});
+    else
+      line += c;
+  }
   return line;
 }
 
@@ -109,7 +129,12 @@ inline std::string shell_word(std::string_view argument) {
   const bool plain = argument.find_first_not_of(kPlain) == argument.npos;
   if (plain && !argument.empty()) return std::string(argument);
   std::string text = "'";
-  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : argument) {
+    if (c == '\'')
+      text += "'\\''";
+    else
+      text += c;
+  }
   return text + "'";
 }
 

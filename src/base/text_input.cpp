@@ -50,8 +50,10 @@ class TextDecoder {
     if (high != 0 && !is_low) add_code(kReplacement, to);
     if (is_high)
       high_ = unit;
+    else if (is_low && high == 0)
+      add_code(kReplacement, to);
     else if (is_low)
-      add_code(high == 0 ? kReplacement : 0x10000 + (high - 0xd800) * 1024 + (unit - 0xdc00), to);
+      add_code(0x10000 + (high - 0xd800) * 1024 + (unit - 0xdc00), to);
     else
       add_code(unit, to);
   }

@@ -111,7 +111,6 @@ void add_evaluate(CLI::App& app, Request& request) {
   for (const TrainOption& option : train_options())
     if (std::ranges::count(kShared, option.name) > 0) add_option(command, option, config);
   command.parse_complete_callback([&command, &config] {
-    config.given = {"init-weights"};
     if (command.count("--batch-per-rank") > 0) config.given.insert("batch-per-rank");
     std::error_code none;
     if (!std::filesystem::is_directory(config.init_weights, none)) return;
@@ -120,7 +119,7 @@ void add_evaluate(CLI::App& app, Request& request) {
       return;
     }
     config.resume = std::exchange(config.init_weights, "");
-    apply_resumed_options(command, config);
+    apply_resumed_options(command, config, LoadFor::evaluation);
   });
 }
 
@@ -160,7 +159,8 @@ void build(CLI::App& app, Request& request) {
 /// The innermost command that the user named, or the program.
 const CLI::App& begun_command(const CLI::App& app) {
   const auto begun = app.get_subcommands();
-  return begun.empty() ? app : begun_command(*begun.front());
+  if (begun.empty()) return app;
+  return begun_command(*begun.front());
 }
 
 /// Names the help of the command that the user named, or the program's.
@@ -180,7 +180,8 @@ std::string unknown_option(const CLI::App& begun, const std::vector<std::string>
     return fmt::format("{} stands before its command: write {} {} ...", printable(name),
                        full_name(begun), printable(name));
   if (const std::string removal = removal_of(begun, name); !removal.empty()) return removal;
-  std::string value = rest.size() > 1 ? rest[1] : "";
+  std::string value;
+  if (rest.size() > 1) value = rest[1];
   if (name != rest.front()) value = rest.front().substr(name.size() + 1);
   return "unknown option " + printable(rest.front()) + hint_for(begun, name, value);
 }
@@ -195,17 +196,24 @@ std::string stray_word(const CLI::App& begun, const std::string& word) {
   return text;
 }
 
+/// Where a command is due, and `word` is none.
+std::string no_command(const CLI::App& app, const CLI::App& begun, const std::string& word) {
+  std::string of;
+  if (&begun != &app) of = " of " + begun.get_name();
+  std::string text = "a command" + of + " is missing";
+  if (!word.empty()) text = "'" + printable(word) + "' is not a command" + of;
+  return text + ": give one of " + known_commands(begun);
+}
+
 /// CLI11's message, or a plainer one where CLI11 names no remedy.
 std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto rest = app.remaining(true);
-  const std::string first = rest.empty() ? "" : rest.front();
+  std::string first;
+  if (!rest.empty()) first = rest.front();
   const CLI::App& begun = begun_command(app);
   if (!known_commands(begun).empty() && !first.starts_with('-')) {
     if (const std::string removal = removal_of(begun, first); !removal.empty()) return removal;
-    const std::string of = &begun == &app ? "" : " of " + begun.get_name();
-    return (first.empty() ? "a command" + of + " is missing"
-                          : "'" + printable(first) + "' is not a command" + of) +
-           ": give one of " + known_commands(begun);
+    return no_command(app, begun, first);
   }
   if (first.starts_with('-')) return unknown_option(begun, rest);
   if (!first.empty()) return stray_word(begun, first);

@@ -34,9 +34,10 @@ class HelpFormatter final : public CLI::Formatter {
   }
   static std::string row(const std::string& name, const std::string& text) {
     constexpr std::size_t kColumn = 26;
-    const bool fits = name.size() + 4 <= kColumn;
-    return (fits ? "" : "  " + name + '\n') +
-           paragraph(fits ? "  " + name : "", kColumn, text, Terminal::behind_stdout().width());
+    const auto width = Terminal::behind_stdout().width();
+    const std::string label = "  " + name;
+    if (label.size() + 2 <= kColumn) return paragraph(label, kColumn, text, width);
+    return label + '\n' + paragraph("", kColumn, text, width);
   }
 };
 
@@ -56,10 +57,11 @@ std::vector<std::string> topics() {
 
 /// The word after --help; empty where there is none.
 std::string asked_topic(const std::vector<std::string>& arguments) {
-  const auto help = std::ranges::find_if(
-      arguments, [](const std::string& word) { return word == "--help" || word == "-h"; });
+  constexpr std::array<std::string_view, 2> kHelp = {"--help", "-h"};
+  const auto help = std::ranges::find_first_of(arguments, kHelp);
   const bool last = help == arguments.end() || help + 1 == arguments.end();
-  return last || (help + 1)->starts_with('-') ? "" : *(help + 1);
+  if (last || (help + 1)->starts_with('-')) return "";
+  return *(help + 1);
 }
 
 /// Hides the options that are not of the topic. CLI11 hides those of no group.

@@ -74,25 +74,27 @@ std::string plain_name(std::string word) {
 
 std::string launch_line(const CLI::App& command, const std::string& value) {
   std::string_view rest = value;
-  const auto ranks = take_number(rest);
+  std::string ranks = "N";
+  if (take_number(rest) && rest.empty()) ranks = value;
   return fmt::format(": the launcher starts the ranks, one for each GPU: mpirun -n {} {} ...",
-                     ranks && rest.empty() ? value : "N", full_name(command));
+                     ranks, full_name(command));
 }
 
 }  // namespace
 
 std::string full_name(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
-  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
+  if (parent == nullptr) return command.get_name();
+  return full_name(*parent) + " " + command.get_name();
 }
 
 std::string removal_of(const CLI::App& command, const std::string& word) {
   const std::string name = plain_name(word);
-  const auto had = [&](const Removal& r) {
-    return r.command == command.get_name() && r.word == name;
-  };
-  const auto found = std::ranges::find_if(kRemovals, had);
-  return found == kRemovals.end() ? "" : printable(word) + " was removed: " + found->use;
+  for (const Removal& removal : kRemovals) {
+    if (removal.command == command.get_name() && removal.word == name)
+      return printable(word) + " was removed: " + removal.use;
+  }
+  return "";
 }
 
 std::string hint_for(const CLI::App& command, const std::string& word, const std::string& value) {

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/cli.hpp"
+#include "run/resume_point.hpp"
 #include "train/options.hpp"
 
 namespace rueda {
@@ -90,7 +91,7 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config);
 /// Gives the options of `command` that are still open their values of the run
 /// that `config.resume` means. A checkpoint that cannot be read is left to
 /// find_resume_point.
-void apply_resumed_options(CLI::App& command, const TrainConfig& config);
+void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor purpose);
 
 /// The weights that the run in this directory kept at its end, where it has no
 /// checkpoint, and its run.json; nothing where one of them is not there. Gives

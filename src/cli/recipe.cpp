@@ -16,8 +16,8 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "base/text_input.hpp"
-#include "base/toml_depth.hpp"
 #include "cli/hints.hpp"
+#include "cli/toml_depth.hpp"
 #include "train/options.hpp"
 
 namespace rueda {

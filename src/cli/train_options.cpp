@@ -71,7 +71,8 @@ void apply_recorded(CLI::App& command, const TrainConfig& config, const Json& op
     CLI::Option* open = command.get_option_no_throw(name_of(option));
     if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
     if (open == nullptr || is_idle(options, option.name) || is_written(option, config)) continue;
-    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+    std::string text = value->dump();
+    if (value->is_string()) text = value->get<std::string>();
     set_if_open(*open, text, source);
   }
 }
@@ -105,7 +106,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::strin
       throw CLI::ValidationError(name, error.what());
     }
   };
-  const std::string shown = present.empty() ? "" : " [" + present + "]";
+  std::string shown;
+  if (!present.empty()) shown = " [" + present + "]";
   return app.add_option_function<std::string>(name, take, description + shown)
       ->option_text(placeholder);
 }
@@ -116,21 +118,20 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
     app.add_flag(name_of(option), config.*flag->member, option.help);
     return;
   }
-  const auto* words = std::get_if<Words>(&option.kind);
-  add_parsed(app, name_of(option),
-             words != nullptr ? joined(words->words, "|") : option.placeholder, option.help,
-             to_string(value_of(option, config)),
+  std::string placeholder = option.placeholder;
+  if (const auto* kind = std::get_if<Words>(&option.kind)) placeholder = joined(kind->words, "|");
+  add_parsed(app, name_of(option), placeholder, option.help, to_string(value_of(option, config)),
              [&](const std::string& text) { set_option(option, config, text); });
 }
 
-void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
-  const auto manifest = first_readable(resume_candidates(config));
+void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor purpose) {
+  const auto manifest = first_readable(resume_candidates(config, purpose));
   if (!manifest) return;
   const Json options = Json::parse(manifest->config);
-  refuse_removed(command, options, resume_words(config));
+  refuse_removed(command, options, resume_words(config, purpose));
   // Buckets that were chosen stay, whatever a measurement would say now.
   if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
-  apply_recorded(command, config, options, resume_words(config));
+  apply_recorded(command, config, options, resume_words(config, purpose));
 }
 
 std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfig& config,
@@ -180,7 +181,7 @@ void add_train(CLI::App& app, Request& request) {
   // The command line is read by now: the recipe only sets what it left open.
   command.parse_complete_callback([recipe, &command, &config] {
     if (!recipe->empty()) apply_recipe(command, *recipe);
-    if (!config.resume.empty()) apply_resumed_options(command, config);
+    if (!config.resume.empty()) apply_resumed_options(command, config, LoadFor::training);
     for (const TrainOption& option : train_options())
       if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
   });

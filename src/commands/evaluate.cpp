@@ -12,13 +12,14 @@
 
 #include <fmt/ranges.h>
 
+#include "base/log.hpp"
 #include "commands/commands.hpp"
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "model/registry.hpp"
 #include "record/json_parts.hpp"
 #include "record/run_json.hpp"
-#include "run/console.hpp"
+#include "run/job.hpp"
 #include "run/resume_point.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
@@ -66,17 +67,10 @@ class ScoreBar final : public TrainObserver {
 /// An evaluation on one rank.
 class Evaluation {
  public:
-  Evaluation(const EvaluateOptions& options, const SelectedDevice& device)
-      : options_(options), config_(options.train) {
-    together(world_, [&] {  // meets ranks whose command line is faulty: see refuse_train
-      if (device.failure) std::rethrow_exception(device.failure);
-      open_log(config_.log_level, config_.log_dir, world_.rank());
-      data_ = open_data(config_);
-    });
-    require_same(world_, "the program version", version_text());
-    require_same(world_, "what is to be evaluated", config_text(config_));
+  Evaluation(const EvaluateOptions& options, Job& job)
+      : options_(options), config_(options.train), job_(job), world_(job.world()) {
+    together(world_, [&] { data_ = open_data(config_); });
     require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
-    check_shared_devices(world_, {world_.host(), device.uuid}, config_.allow_shared_gpu);
     find_weights();
     open_replica();
   }
@@ -85,16 +79,14 @@ class Evaluation {
   std::string run() {
     std::vector<float> logits;
     Evaluator evaluator(world_, *replica_, data_.test, config_, config_.batch_per_rank);
-    if (world_.rank() == 0)
-      log(LogLevel::info, fmt::format("scores {} on {}", counted(data_.test.size(), "test image"),
-                                      counted(std::size_t(world_.size()), "rank")));
+    log(LogLevel::info, fmt::format("scores {} on {}", counted(data_.test.size(), "test image"),
+                                    counted(std::size_t(world_.size()), "rank")));
     const Score score = [&] {
       ScoreBar bar(config_.progress, world_.rank() == 0);
       return evaluator.score(&logits, &bar);
     }();
     std::string json;
-    together(world_, [&] {
-      if (world_.rank() != 0) return;
+    job_.on_rank_0([&] {
       const std::size_t all = classes();
       Counts counts(all + 1, std::vector<std::size_t>(all + 1));
       for (std::size_t i = 0; i < score.samples; ++i) {
@@ -118,11 +110,10 @@ class Evaluation {
 
   void find_weights() {
     weights_ = config_.init_weights;
-    const auto point = find_resume_point(world_, config_);
+    const auto point = find_resume_point(world_, config_, LoadFor::evaluation);
     if (!point) return;
     const Manifest& m = point->manifest;
     weights_ = point->checkpoint + "/" + kCheckpointWeightsName;
-    for (const std::string& remark : point->remarks) log(LogLevel::info, remark);
     if (!config_.given.contains("batch-per-rank"))  // the same batches give the same bits
       config_.batch_per_rank = even_split(m.global_batch, m.world * m.micro_batches, 0).size();
   }
@@ -136,7 +127,8 @@ class Evaluation {
       } catch (const InputError&) {
         std::error_code none;
         if (left == 0 || config_.resume.empty() || std::filesystem::exists(weights_, none)) throw;
-        weights_ = latest_checkpoint(config_).checkpoint + "/" + kCheckpointWeightsName;
+        weights_ = latest_checkpoint(config_, LoadFor::evaluation).checkpoint + "/" +
+                   kCheckpointWeightsName;
         log(LogLevel::info,
             "the run goes on and has removed that checkpoint: weights of " + weights_);
       }
@@ -145,11 +137,8 @@ class Evaluation {
 
   /// Rank 0's weights go to the other ranks.
   void open_replica() {
-    const BackendOptions options{.choice = config_.backend,
-                                 .precision = config_.precision,
-                                 .threads = agree_on_cores(world_, config_.threads).choice.threads,
-                                 .deterministic = config_.deterministic,
-                                 .plan_cache = config_.plan_cache};
+    const int threads = job_.agree_on_cores(config_.threads, false).choice.threads;
+    const BackendOptions options = options_of(config_, threads);
     together(world_, [&] {
       graph_ = build_model(config_.model, config_.image_size, int(classes()));
       backend_ = open_backend(options);
@@ -168,7 +157,7 @@ class Evaluation {
   std::string json_text(const Score& score, const Counts& counts) const {
     Json j = {{"schema", "rueda-evaluation"}, {"schema_version", 1}};
     j["config"] = Json::parse(options_json(config_));
-    j["versions"] = pairs_json(component_versions());
+    j["versions"] = json_of(component_versions());
     j["weights"] = weights_;
     j["world_size"] = world_.size();
     put_fields(j, score, kTestScoreFields);
@@ -246,7 +235,8 @@ class Evaluation {
 
   const EvaluateOptions& options_;
   TrainConfig config_;
-  Communicator world_;
+  Job& job_;
+  Communicator& world_;
   Dataset data_;
   std::string weights_;
   std::optional<Graph> graph_;
@@ -262,9 +252,14 @@ int run_evaluate(const EvaluateOptions& options) {
     check_output_file("--json", options.json);
     check_plot(kMatrixScript, options.plot);
   };
+  const JobRequest request{.config = options.train,
+                           .what = "what is to be evaluated",
+                           .asked = config_text(options.train),
+                           .prepare = prepare};
   std::string json;
-  const int code = in_session(options.train.backend, prepare, [&](const SelectedDevice& device) {
-    json = Evaluation(options, device).run();
+  const int code = run_job(request, [&](Job& job) {
+    json = Evaluation(options, job).run();
+    return ExitCode::done;
   });
   if (!json.empty()) draw_plot(kMatrixScript, options.plot, json);
   return code;

@@ -84,8 +84,7 @@ std::optional<std::string> find_python() {
 /// The last line that is not empty: the reason, after warnings or a traceback.
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
-  const std::size_t begin = text.rfind('\n');
-  return begin == std::string::npos ? text : text.substr(begin + 1);
+  return text.substr(text.rfind('\n') + 1);  // of one line, from its beginning
 }
 
 }  // namespace
@@ -129,9 +128,8 @@ void run_plot_script(const std::string& script, const std::vector<std::string>& 
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Outcome outcome = run(words, input);
   if (outcome.code == 0) return;
-  const std::string reason = outcome.said.empty()
-                                 ? script + ": " + *python + " ended without a word"
-                                 : last_line(outcome.said);
+  std::string reason = script + ": " + *python + " ended without a word";
+  if (!outcome.said.empty()) reason = last_line(outcome.said);
   if (outcome.code == kRefused) throw InputError(reason);
   throw RunError(reason);
 }

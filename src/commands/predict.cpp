@@ -9,8 +9,8 @@
 #include "base/text.hpp"
 #include "commands/commands.hpp"
 #include "run/run_directory.hpp"
-#include "study/json_view.hpp"
 #include "study/study.hpp"
+#include "study/table_json.hpp"
 
 namespace rueda {
 namespace {
@@ -61,9 +61,9 @@ std::vector<RunResult> read_runs(const PredictOptions& options, std::vector<std:
     remarks.push_back(run.file.string() + " has no finished epoch and is left out.");
   for (const Unreadable& file : found.unreadable) remarks.push_back(file.why);
   if (!found.runs.empty()) return std::move(found.runs);
-  throw InputError(
-      "no run to predict from: " +
-      (remarks.empty() ? "none of those that were started has a run.json" : remarks.front()));
+  std::string why = "none of those that were started has a run.json";
+  if (!remarks.empty()) why = remarks.front();
+  throw InputError("no run to predict from: " + why);
 }
 
 using Sums = std::vector<SimulatedSum>;
@@ -82,9 +82,9 @@ class Prediction {
       return !ranks.empty() && std::ranges::count(ranks, run.world_size()) == 0;
     });
     if (fitted.empty() && !runs_.empty() && !options.given.step_seconds) {
-      throw InputError(
-          "none of the runs can be fitted to: " +
-          (remarks.empty() ? "--fit-ranks names none of their numbers of ranks" : remarks.front()));
+      std::string why = "--fit-ranks names none of their numbers of ranks";
+      if (!remarks.empty()) why = remarks.front();
+      throw InputError("none of the runs can be fitted to: " + why);
     }
     fit_ = fit_cost(fitted, benches, options.target, options.given);
     fit_.notes.insert(fit_.notes.begin(), remarks.begin(), remarks.end());
@@ -108,29 +108,34 @@ class Prediction {
   const RunResult* example() const {
     const auto found = std::ranges::find(runs_, fit_.network, &RunResult::model);
     if (found != runs_.end()) return &*found;
-    return runs_.empty() ? nullptr : &runs_.front();
+    if (runs_.empty()) return nullptr;
+    return &runs_.front();
   }
 
   /// The scenario on so many ranks: by the options, else as the runs had it.
   /// Throws InputError where neither says, and for more ranks than images.
   Scenario scenario_on(std::size_t ranks) const {
     const RunResult* run = example();
-    const std::size_t usual = run != nullptr ? run->train_images : kUsualImages;
-    const std::size_t images = options_.images > 0 ? options_.images : usual;
+    std::size_t images = kUsualImages;
+    if (run != nullptr) images = run->train_images;
+    if (options_.images > 0) images = options_.images;
     require(ranks <= images,
             fmt::format("--ranks {}: more than the {} images of an epoch; give fewer, or --images",
                         ranks, images));
     const bool no_batch = options_.global_batch == 0 && options_.batch_per_rank == 0;
     require(!no_batch || run != nullptr,
             "no run and no batch: give --batch-per-rank or --global-batch");
-    const std::size_t each = no_batch ? run->rank_batches.front() : options_.batch_per_rank;
-    const bool as_runs = options_.overlap == Overlap::automatic;
+    std::size_t global_batch = options_.global_batch;
+    if (no_batch) global_batch = run->rank_batches.front() * ranks;
+    if (options_.batch_per_rank > 0) global_batch = options_.batch_per_rank * ranks;
+    bool overlap = options_.overlap == Overlap::on;
+    if (options_.overlap == Overlap::automatic)
+      overlap = std::ranges::any_of(runs_, &RunResult::overlaps);
     return {.ranks = ranks,
-            .global_batch = options_.global_batch > 0 ? options_.global_batch : each * ranks,
+            .global_batch = global_batch,
             .images = images,
             .scheme = options_.scheme,
-            .overlap = as_runs ? std::ranges::any_of(runs_, &RunResult::overlaps)
-                               : options_.overlap == Overlap::on};
+            .overlap = overlap};
   }
 
   /// One by number of ranks; none if nothing is to be simulated.

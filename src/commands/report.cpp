@@ -35,9 +35,12 @@ void add_tables(Report& report, const Study& study, const std::vector<Observatio
   Table acceleration = acceleration_table(observations);
   if (!acceleration.rows.empty()) report.tables.push_back(std::move(acceleration));
   for (const std::string& layout : options.layouts) {
-    report.layouts[layout] =
-        layout == "book" ? book_layout(report.series, observations) : nyu_layout(report.series);
-    if (!report.layouts[layout].empty()) continue;
+    auto& tables = report.layouts[layout];
+    if (layout == "book")
+      tables = book_layout(report.series, observations);
+    else
+      tables = nyu_layout(report.series);
+    if (!tables.empty()) continue;
     throw InputError("--layout " + layout + ": nothing that was read fits into its tables; " +
                      "jobs/scale.sh " + layout + " makes the runs that they ask for");
   }
@@ -56,8 +59,9 @@ void draw(const ReportOptions& options, std::ostream& out) {
   std::vector<std::string> arguments = {options.out};
   if (options.slides) arguments.emplace_back("--slides");
   run_plot_script("plot_report", arguments);  // docs/report.md
-  out << "Drawn: report.html, plots/*.png, plots/*.pdf" << (options.slides ? ", slides.pdf" : "")
-      << "\n";
+  out << "Drawn: report.html, plots/*.png, plots/*.pdf";
+  if (options.slides) out << ", slides.pdf";
+  out << "\n";
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "commands/commands.hpp"
 #include "display/text.hpp"
 #include "model/flops.hpp"
+#include "model/gpu_fusion.hpp"
 #include "model/registry.hpp"
 #include "rueda/data/dataset.hpp"
 
@@ -84,19 +85,22 @@ class KernelCounter {
   /// gradients, running statistics, packed copies; in bf16 gradients are converted.
   std::vector<Kernel> rest() const {
     const double pixels = double(graph_.shape(graph_.input()).elements()) / kImageChannels;
-    const bool bf16 = element_ == sizeof(kernels::Bfloat16);
-    const double parameter = bf16 ? 20 + 6 + 6 : 20;
+    double parameter = 20;
+    int launches = 4;
+    if (bf16()) {
+      parameter += 6 + 6;
+      launches = 5;
+    }
     const bool clears = sums_in_epilogues();
-    return {{{0, batch_ * (kImageBytes + pixels * kStoredBytes)}, Part::other, 2},
+    return {{{0, batch_ * (kImageBytes + pixels * kStoredPixelBytes)}, Part::other, 2},
             {{0, double(clears * graph_.statistics_count() * sizeof(float))},
              Part::other,
              4 + int(clears)},
-            {{0, double(graph_.parameter_count()) * parameter}, Part::other, bf16 ? 5 : 4}};
+            {{0, double(graph_.parameter_count()) * parameter}, Part::other, launches}};
   }
 
  private:
-  static constexpr double kStoredBytes = 16;  ///< of an image's pixel
-
+  bool bf16() const { return element_ == sizeof(kernels::Bfloat16); }
   /// So many times the activation that `id` puts out.
   void move(NodeId id, Part part, double times) { add(part, times * bytes_of(id)); }
   void add(Part part, double bytes, double flops = 0, int launches = 1) {
@@ -110,21 +114,11 @@ class KernelCounter {
   }
   NodeId input(NodeId id) const { return graph_.node(id).inputs.front(); }
   bool adds(NodeId id) const { return graph_.node(id).inputs.size() == 2; }
-  /// Whether a batch norm reads it, or what it is added to: that sums its bias' gradient.
-  bool is_normalised(NodeId id) const {
-    return std::ranges::any_of(graph_.readers(id), [&](NodeId reader) {
-      const bool norm = std::holds_alternative<BatchNormNode>(graph_.node(reader).kind);
-      return norm || (adds(reader) && is_normalised(reader));
-    });
-  }
+  /// How many a node's backward reads: those of several readers come as two.
+  double gradients_of(NodeId id) const { return graph_.readers(id).size() > 1 ? 2 : 1; }
 
   /// Whether the convolution that a batch norm reads has summed for it.
-  bool is_summed(NodeId norm) const {
-    const Node& before = graph_.node(input(norm));
-    const auto* conv = std::get_if<ConvNode>(&before.kind);
-    return conv != nullptr && element_ == sizeof(kernels::Bfloat16) &&
-           (conv->bias != kNone || before.inputs.size() == 2);
-  }
+  bool is_summed(NodeId norm) const { return bf16() && norm_to_sum(graph_, input(norm)) == norm; }
   bool sums_in_epilogues() const {
     for (NodeId id = 1; id <= graph_.logits(); ++id)
       if (std::holds_alternative<BatchNormNode>(graph_.node(id).kind) && is_summed(id)) return true;
@@ -134,32 +128,41 @@ class KernelCounter {
   void count(NodeId, const InputNode&) {}
   void count(NodeId id, const ConvNode& conv) {
     const bool first = input(id) == graph_.input();
-    const double padding = first ? kStoredBytes / element_ / graph_.shape(input(id)).channels : 1.0;
+    double padding = 1;
+    if (first) padding = kStoredPixelBytes / element_ / graph_.shape(input(id)).channels;
     const double flops = batch_ * double(forward_flops(graph_, id)) * padding;
     const double whole = bytes_of(input(id)) * padding;
-    const double touched = conv.kernel == 1 ? whole / (conv.stride * conv.stride) : whole;
+    double touched = whole;
+    if (conv.kernel == 1) touched /= conv.stride * conv.stride;
     const double made = bytes_of(id);
+    double added = 0;
+    if (adds(id)) added = made;
     const double weights = element_ * double(graph_.parameter(conv.weight).count) * padding;
     const double window = double(conv.kernel) * conv.kernel;
     const double in = graph_.shape(input(id)).channels * padding;
     const double out = graph_.shape(id).channels;
     const double side = std::min(out, in * window);
-    add_product(touched + made + weights + (adds(id) ? made : 0), flops, side);
+    add_product(touched + made + weights + added, flops, side);
     add_product(touched + made + weights, flops, side);
     if (first)
       add(Part::other, weights);  // its weight gradient loses the padded channels
     else
       add_product(made + whole + weights, flops, std::min(in, out * window));
-    if (conv.bias != kNone && !is_normalised(id)) move(id, Part::other, 1);
+    if (conv.bias != kNone && !norm_sums_bias(graph_, id)) move(id, Part::other, 1);
   }
   void count(NodeId id, const BatchNormNode& norm) {
-    const double gradients = graph_.readers(id).size() > 1 ? 2 : 1;
-    const double addend = graph_.readers(input(id)).size() > 1 ? 1 : 0;
-    const double residual = adds(id) ? 1 : 0;
+    const double gradients = gradients_of(id);
+    const double addend = gradients_of(input(id)) - 1;
     move(id, Part::statistics, is_summed(id) ? 0 : 1);
-    move(id, Part::apply, 2 + residual);
-    move(id, Part::gradient_sums, 1 + gradients + residual * (norm.relu ? 2 : 1));
-    move(id, Part::input_gradient, 2 + (adds(id) ? 1 : gradients) + addend);
+    if (adds(id)) {
+      move(id, Part::apply, 3);
+      move(id, Part::gradient_sums, 1 + gradients + (norm.relu ? 2 : 1));
+      move(id, Part::input_gradient, 3 + addend);
+    } else {
+      move(id, Part::apply, 2);
+      move(id, Part::gradient_sums, 1 + gradients);
+      move(id, Part::input_gradient, 2 + gradients + addend);
+    }
   }
   // Forward and backward pass over the same memory.
   void count(NodeId id, const AddNode&) { add(Part::other, 6 * bytes_of(id), 0, 2); }
@@ -171,7 +174,9 @@ class KernelCounter {
     const double in = bytes_of(input(id));
     const double out = bytes_of(id);
     const double winners = out / element_;
-    add(Part::other, (pool.kernel == 1 ? out : in) + out + winners);
+    double touched = in;
+    if (pool.kernel == 1) touched = out;
+    add(Part::other, touched + out + winners);
     add(Part::other, in + out + winners);
   }
   /// Three products by cuBLAS, bias and its gradient.
@@ -219,16 +224,20 @@ Roof roof_of_user(std::string_view gpu, Precision precision) {
 
 using Costs = std::vector<std::pair<std::string, Cost>>;
 
+/// "-" where there is nothing.
+std::string per_image(double value, double batch, double unit) {
+  if (value <= 0) return "-";
+  return fmt::format("{:.3f}", value / batch / unit);
+}
+
 /// Per image. `bound`: what the plan is compared with, and its title.
 std::string table(const char* what, const Costs& costs, double batch, double Cost::*bound,
                   const char* title) {
   TextTable table = number_table({what, "launches", "GFLOP", "MB", title, "plan us"});
-  const auto number = [batch](double value, double unit) {
-    return value > 0 ? fmt::format("{:.3f}", value / batch / unit) : "-";
-  };
   for (const auto& [name, cost] : costs) {
-    table.add({name, std::to_string(cost.launches), number(cost.flops, 1e9),
-               number(cost.bytes, 1e6), number(cost.*bound, 1e-6), number(cost.plan, 1e-6)});
+    table.add({name, std::to_string(cost.launches), per_image(cost.flops, batch, 1e9),
+               per_image(cost.bytes, batch, 1e6), per_image(cost.*bound, batch, 1e-6),
+               per_image(cost.plan, batch, 1e-6)});
   }
   return table.text();
 }
@@ -282,8 +291,7 @@ std::string roofline_text(const SummaryOptions& options) {
   const std::size_t batch = options.batch_per_rank;
   const std::size_t element = options.precision == Precision::bf16 ? 2 : 4;
   const Graph graph =
-      fuse_additions(build_model(options.model, options.image_size, options.classes),
-                     {.conv_adds = true, .batch_norm_adds = true});
+      fuse_additions(build_model(options.model, options.image_size, options.classes), kGpuFusions);
   const StepCost step = cost_of(graph, batch, element, roof);
   const auto images = double(batch);
   return fmt::format(

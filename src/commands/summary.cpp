@@ -39,19 +39,20 @@ std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
     if (!memory.empty()) throw InputError("--memory " + memory + ": " + why);
     return "Memory: unknown, " + why + '\n';
   }
-  const int threads = options.threads > 0 ? options.threads : int(allowed_cores().size());
+  int threads = options.threads;
+  if (threads <= 0) threads = int(allowed_cores().size());
   const auto backend = open_planned(options, threads);
   const auto need = [&](std::size_t batch) {
     return usual_training_memory(graph, *backend, batch, options.ranks, options.recompute);
   };
-  const bool on_cpu = backend->name() == "cpu";
-  const bool recomputes = options.recompute != Recompute::none;
+  std::string device = backend->device();
+  if (backend->name() == "cpu") device = counted(std::size_t(threads), "thread");
+  std::string computes = to_string(options.precision);
+  if (options.recompute != Recompute::none)
+    computes += std::string(", recompute ") + to_string(options.recompute);
   const std::string text =
-      fmt::format("Memory of one rank of {}: {}, {}, {}{}{}, batch of {}\n", options.ranks,
-                  backend->name(),
-                  on_cpu ? counted(std::size_t(threads), "thread") : backend->device(),
-                  to_string(options.precision), recomputes ? ", recompute " : "",
-                  recomputes ? to_string(options.recompute) : "", options.batch_per_rank) +
+      fmt::format("Memory of one rank of {}: {}, {}, {}, batch of {}\n", options.ranks,
+                  backend->name(), device, computes, options.batch_per_rank) +
       memory_table(need(options.batch_per_rank));
   if (memory.empty()) return text;
   const std::size_t batch = largest_batch(parse_memory(memory), kMostSamples, need);

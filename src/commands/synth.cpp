@@ -33,10 +33,11 @@ std::vector<fs::path> data_set_files(const fs::path& directory) {
 
 bool in_format(const std::vector<fs::path>& files, Cifar10Format format) {
   const bool binary = format == Cifar10Format::binary;
-  return std::ranges::all_of(files, [&](const fs::path& file) {
-    return file.filename().string().starts_with("batches.meta") ||
-           (file.extension() == ".bin") == binary;
-  });
+  for (const fs::path& file : files) {
+    if (file.filename().string().starts_with("batches.meta")) continue;
+    if ((file.extension() == ".bin") != binary) return false;
+  }
+  return true;
 }
 
 /// Whether `directory` reads as `drawn`; damaged files do not.
@@ -61,9 +62,9 @@ void run_command(const SynthRequest& request, std::ostream& out) {
   const fs::path directory(request.out);
   const std::vector<fs::path> present = data_set_files(directory);
   const SynthOptions& drawing = request.drawing;
-  const std::string described = fmt::format(
-      "{} training and {} test images (seed {}, CIFAR-10 {} version)", drawing.train, drawing.test,
-      drawing.seed, request.format == Cifar10Format::binary ? "binary" : "Python");
+  const std::string described =
+      fmt::format("{} training and {} test images (seed {}, CIFAR-10 {} version)", drawing.train,
+                  drawing.test, drawing.seed, version_name(request.format));
   const Dataset drawn = draw_synthetic(drawing);
   if (!present.empty() && in_format(present, request.format) && holds(directory, drawn)) {
     out << directory.string() << " already holds these " << described << '\n';

@@ -33,10 +33,9 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
                                                      : python_class_names(bytes, files.meta->name);
   if (names.size() < kLeastClasses || names.size() > kMostClasses) {
-    remarks.push_back(
-        fmt::format("{} names {}, not from {} to {}; uses the official names", files.meta->name,
-                    names.size() == 1 ? "1 class" : fmt::format("{} classes", names.size()),
-                    kLeastClasses, kMostClasses));
+    remarks.push_back(fmt::format(
+        "{} names {} {}, not from {} to {}; uses the official names", files.meta->name,
+        names.size(), names.size() == 1 ? "class" : "classes", kLeastClasses, kMostClasses));
     return kOfficialNames;
   }
   if (names.size() != kClasses)
@@ -91,7 +90,7 @@ std::size_t image_count(const Pickle& pickle, const PickleValue& data) {
   require(deep || shape == std::vector<std::int64_t>{shape[0], 3072},
           fmt::format("has shape {}, expected (N, 3072) or (N, 3, 32, 32)",
                       shape_text(*data.items[1])));
-  require(!deep || data.integer == 0, "is in Fortran order, expected C order");
+  require(!deep || !data.is_fortran, "is in Fortran order, expected C order");
   require(!data.bytes.empty(), "holds no image");
   return data.bytes.size() / kImageBytes;
 }
@@ -109,15 +108,19 @@ std::size_t label_count(const Pickle& pickle, const PickleValue& labels) {
 
 std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size_t i,
                       std::size_t classes) {
-  const bool list = labels.kind == Kind::list;
-  const PickleValue& value = list ? *labels.items[i] : labels;
-  if (list && value.kind != Kind::integer)
-    pickle.fail(value.offset, fmt::format("label of image {} is {}", i, name_of(value.kind)));
-  const std::int64_t label =
-      list ? value.integer
-           : integer_element(pickle, *labels.items[0], labels.bytes, i, labels.offset);
+  std::int64_t label = 0;
+  std::size_t offset = labels.offset;
+  if (labels.kind == Kind::list) {
+    const PickleValue& value = *labels.items[i];
+    offset = value.offset;
+    label = value.integer;
+    if (value.kind != Kind::integer)
+      pickle.fail(offset, fmt::format("label of image {} is {}", i, name_of(value.kind)));
+  } else {
+    label = integer_element(pickle, *labels.items[0], labels.bytes, i, offset);
+  }
   if (label < 0 || std::size_t(label) >= classes)
-    pickle.fail(value.offset,
+    pickle.fail(offset,
                 fmt::format("image {} has label {}, expected 0 to {}", i, label, classes - 1));
   return std::uint8_t(label);
 }
@@ -235,14 +238,13 @@ ClassNames binary_class_names(std::span<const std::uint8_t> bytes) {
 DataCheck check_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
   Dataset dataset = read_files(files);
-  const bool binary = files.format == Cifar10Format::binary;
   std::vector<std::string> remarks = std::move(dataset.warnings);
   remarks.insert(remarks.end(), dataset.remarks.begin(), dataset.remarks.end());
   std::vector<std::string> names;
   for (const SetFile& file : files.train) names.push_back(file.name);
   names.push_back(files.test->name);
   if (files.meta) names.push_back(files.meta->name);
-  return {.form = binary ? "binary version" : "Python version",
+  return {.form = version_name(files.format) + std::string(" version"),
           .place = files.place,
           .files = std::move(names),
           .class_names = dataset.class_names,
@@ -263,7 +265,7 @@ void decode_python(std::span<const std::uint8_t> bytes, const std::string& name,
     pickle.fail(labels.offset, fmt::format("{} labels for {} images", count, images));
   for (std::size_t i = 0; i < images; ++i)
     set.labels.push_back(label_at(pickle, labels, i, classes));
-  append_pixels(data.bytes, data.integer != 0, images, set);
+  append_pixels(data.bytes, data.is_fortran, images, set);
 }
 
 ClassNames python_class_names(std::span<const std::uint8_t> bytes, const std::string& name) {

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 constexpr std::array kFormats{Cifar10Format::binary, Cifar10Format::python};
 
 std::string_view official_directory(Cifar10Format format) {
-  return format == Cifar10Format::binary ? "cifar-10-batches-bin" : "cifar-10-batches-py";
+  if (format == Cifar10Format::binary) return "cifar-10-batches-bin";
+  return "cifar-10-batches-py";
 }
 
 enum class Purpose { train, test, meta };
@@ -35,16 +36,19 @@ struct Role {
 std::optional<int> training_number(std::string_view name) {
   if (!take(name, "data_batch_") || name.starts_with('0')) return std::nullopt;
   const auto number = take_number<int>(name);
-  return name.empty() && number > 0 ? number : std::nullopt;
+  if (!name.empty() || number <= 0) return std::nullopt;
+  return number;
 }
 
 std::optional<Role> role_of(std::string_view name) {
   if (name == "batches.meta.txt") return Role{Cifar10Format::binary, Purpose::meta};
   if (name == "batches.meta") return Role{Cifar10Format::python, Purpose::meta};
-  constexpr std::string_view kSuffix = ".bin";
-  const bool binary = name.ends_with(kSuffix);
-  if (binary) name.remove_suffix(kSuffix.size());
-  const Cifar10Format format = binary ? Cifar10Format::binary : Cifar10Format::python;
+  Cifar10Format format = Cifar10Format::python;
+  const std::string_view suffix = suffix_of(Cifar10Format::binary);
+  if (name.ends_with(suffix)) {
+    name.remove_suffix(suffix.size());
+    format = Cifar10Format::binary;
+  }
   if (name == "test_batch") return Role{format, Purpose::test};
   if (const auto number = training_number(name)) return Role{format, Purpose::train, *number};
   return std::nullopt;
@@ -89,9 +93,9 @@ std::optional<Role> role_in_archive(std::string_view member) {
   const fs::path path(member);
   const auto role = role_of(path.filename().string());
   const std::string parent = path.parent_path().filename().string();
-  const bool fits =
-      role && (parent.empty() || parent == "." || parent == official_directory(role->format));
-  return fits ? role : std::nullopt;
+  if (!role || parent.empty() || parent == "." || parent == official_directory(role->format))
+    return role;
+  return std::nullopt;
 }
 
 std::vector<Cifar10Files> scan_archive(const fs::path& archive) {
@@ -113,7 +117,8 @@ std::vector<Cifar10Files> scan_archive(const fs::path& archive) {
 
 /// One file of a set by itself: known by its name, or by its length and first label.
 void refuse_lone_batch(const fs::path& file) {
-  const fs::path parent = file.has_parent_path() ? file.parent_path() : ".";
+  fs::path parent = file.parent_path();
+  if (parent.empty()) parent = ".";
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(file, error);
   const bool records = !error && bytes > 0 && bytes % (1 + kImageBytes) == 0;
@@ -127,9 +132,12 @@ void refuse_lone_batch(const fs::path& file) {
 std::vector<Cifar10Files> scan(const fs::path& where) {
   std::error_code error;
   const fs::file_status status = fs::status(where, error);
-  if (!fs::exists(status))
+  if (!fs::exists(status)) {
+    std::string why = "nothing is there";
+    if (error) why = error.message();
     throw InputError(fmt::format("no data set at {}: {}; give a CIFAR-10 directory or .tar.gz",
-                                 where.string(), error ? error.message() : "nothing is there"));
+                                 where.string(), why));
+  }
   require(
       fs::is_directory(status) || fs::is_regular_file(status),
       where.string() + " is neither a directory nor a file: give a CIFAR-10 directory or .tar.gz");
@@ -147,13 +155,15 @@ std::vector<Cifar10Files> scan(const fs::path& where) {
 
 bool complete(const Cifar10Files& files) { return !files.train.empty() && files.test; }
 
-bool is_cifar100(const fs::path& directory) {
-  const auto has = [&](const char* name) {
-    std::error_code ignored;
-    return fs::exists(directory / name, ignored) && !fs::is_directory(directory / name, ignored);
-  };
+bool is_file(const fs::path& path) {
   std::error_code ignored;
-  return has("fine_label_names.txt") || (has("train") && has("meta")) ||
+  return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+}
+
+bool is_cifar100(const fs::path& directory) {
+  std::error_code ignored;
+  return is_file(directory / "fine_label_names.txt") ||
+         (is_file(directory / "train") && is_file(directory / "meta")) ||
          fs::exists(directory / "cifar-100-binary", ignored) ||
          fs::exists(directory / "cifar-100-python", ignored);
 }
@@ -162,12 +172,11 @@ bool is_cifar100(const fs::path& directory) {
 [[noreturn]] void refuse(const std::vector<Cifar10Files>& sets, const fs::path& where) {
   for (const Cifar10Files& files : sets) {
     if (!files.test && files.train.empty()) continue;
-    throw InputError(fmt::format(
-        fmt::runtime(files.test
-                         ? "{} has a test file but no training file (data_batch_1{} and so on): {}"
-                         : "{} has training files but no test file (test_batch{}): {}"),
-        files.place, files.format == Cifar10Format::binary ? ".bin" : "",
-        "unpack or download the set again"));
+    const char* suffix = suffix_of(files.format);
+    std::string lack = fmt::format("training files but no test file (test_batch{})", suffix);
+    if (files.test)
+      lack = fmt::format("a test file but no training file (data_batch_1{} and so on)", suffix);
+    throw InputError(fmt::format("{} has {}: unpack or download the set again", files.place, lack));
   }
   require(!is_cifar100(where), where.string() + kOfCifar100);
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
@@ -199,7 +208,7 @@ Cifar10Files find_cifar10(const fs::path& where) {
     if (&other == &*chosen || !complete(other)) continue;
     chosen->remarks.push_back(
         fmt::format("{} has more than one CIFAR-10 set; reads the {} version in {}", where.string(),
-                    chosen->format == Cifar10Format::binary ? "binary" : "Python", chosen->place));
+                    version_name(chosen->format), chosen->place));
     break;
   }
   std::ranges::sort(chosen->train, {}, &SetFile::number);

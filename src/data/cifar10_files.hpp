@@ -56,6 +56,12 @@ struct Cifar10Files {
   std::vector<std::string> remarks{};
 };
 
+/// What the names of a version's batches end with.
+inline const char* suffix_of(Cifar10Format format) {
+  if (format == Cifar10Format::binary) return ".bin";
+  return "";
+}
+
 /// Ends a message about a file or a directory of that set.
 inline constexpr const char* kOfCifar100 =
     " is of CIFAR-100, which has 100 classes: give CIFAR-10, which has 10";

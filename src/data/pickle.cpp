@@ -53,7 +53,10 @@ class Machine {
     return line;
   }
 
-  std::size_t reachable() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
+  std::size_t reachable() const {
+    if (marks_.empty()) return stack_.size();
+    return stack_.size() - marks_.back();
+  }
 
   void push(PickleValue* value) {
     if (stack_.size() >= Pickle::kMaxValues) pickle_.fail("the pickle nests too deeply");

@@ -19,10 +19,10 @@ struct PickleValue {
   enum class Kind { none, boolean, integer, bytes, text, list, tuple, dict, global, dtype, array };
 
   Kind kind = Kind::none;
-  /// integer, boolean: the value. dtype: the byte order ('<', '>', '=' or '|').
-  /// array: 1 if its bytes are in Fortran order. global: its place in the list
-  /// of those that are allowed.
-  std::int64_t integer = 0;
+  std::int64_t integer = 0;  ///< of an integer or a boolean
+  char byte_order = '|';     ///< of a dtype: '<', '>', '=' or '|'
+  bool is_fortran = false;   ///< the order of an array's bytes
+  std::size_t global = 0;    ///< its place in the list of those that are allowed
   /// bytes; text (UTF-8 as in the file). dtype: its code, such as "u1". array: the raw elements.
   std::string_view bytes{};
   /// list, tuple: elements. dict: key, value, key, value. array: dtype, shape.

@@ -55,14 +55,16 @@ std::string_view Pickle::as_latin1(const PickleValue& text) {
   int lead = 0;
   for (const char c : text.bytes) {
     const int byte = static_cast<unsigned char>(c);
-    const bool fits = lead == 0 ? byte < 0x80 || byte == 0xc2 || byte == 0xc3 : byte >> 6 == 2;
-    if (!fits) fail(text.offset, "a byte string is not Latin-1 text");
-    if (lead == 0 && byte >= 0x80) {
+    if (lead != 0 && byte >> 6 == 2) {
+      latin1 += char((lead & 3) << 6 | (byte & 0x3f));
+      lead = 0;
+    } else if (lead == 0 && byte < 0x80) {
+      latin1 += c;
+    } else if (lead == 0 && (byte == 0xc2 || byte == 0xc3)) {
       lead = byte;
-      continue;
+    } else {
+      fail(text.offset, "a byte string is not Latin-1 text");
     }
-    latin1 += char(lead == 0 ? byte : (lead & 3) << 6 | (byte & 0x3f));
-    lead = 0;
   }
   if (lead != 0) fail(text.offset, "a byte string is not Latin-1 text");
   decoded_bytes_ += latin1.size();
@@ -104,7 +106,7 @@ std::uint64_t element_size(const Pickle& pickle, const PickleValue& dtype) {
 
 PickleValue* make_dtype(Pickle& pickle, const PickleValue& arguments) {
   const std::string_view code = argument(pickle, arguments, 0, Kind::text).bytes;
-  return pickle.add({.kind = Kind::dtype, .integer = '|', .bytes = code});
+  return pickle.add({.kind = Kind::dtype, .bytes = code});
 }
 
 /// Bytes as Latin-1 text, Python 3's way in protocol 2.
@@ -166,7 +168,7 @@ PickleValue* make_array(Pickle& pickle, const PickleValue& arguments) {
   const std::string_view order = argument(pickle, arguments, 3, Kind::text).bytes;
   if (order != "C" && order != "F")
     pickle.fail(fmt::format("array order '{}' is not supported", printable(order)));
-  PickleValue* array = pickle.add({.kind = Kind::array, .integer = order == "F"});
+  PickleValue* array = pickle.add({.kind = Kind::array, .is_fortran = order == "F"});
   fill_array(pickle, *array, dtype, shape, raw);
   return array;
 }
@@ -197,7 +199,7 @@ constexpr std::array<Global, 11> kGlobals{{
 PickleValue* find_global(Pickle& pickle, std::string_view module, std::string_view name) {
   for (std::size_t i = 0; i < kGlobals.size(); ++i)
     if (kGlobals[i].module == module && kGlobals[i].name == name)
-      return pickle.add({.kind = Kind::global, .integer = std::int64_t(i)});
+      return pickle.add({.kind = Kind::global, .global = i});
   pickle.fail(
       fmt::format("the pickle asks for '{}.{}', which no CIFAR-10 file needs: refused, "
                   "nothing was executed",
@@ -208,7 +210,7 @@ PickleValue* reduce(Pickle& pickle, const PickleValue& global, const PickleValue
   if (global.kind != Kind::global)
     pickle.fail(fmt::format("{} can not be called", name_of(global.kind)));
   if (arguments.kind != Kind::tuple) pickle.fail("a call has no list of arguments");
-  const Global& known = kGlobals[std::size_t(global.integer)];
+  const Global& known = kGlobals[global.global];
   if (known.call == nullptr)
     pickle.fail(fmt::format("'{}' is called in a way that no CIFAR-10 file needs", known.name));
   return known.call(pickle, arguments);
@@ -219,13 +221,13 @@ void build(Pickle& pickle, PickleValue& target, const PickleValue& state) {
     if (!target.items.empty()) pickle.fail("an array is filled twice");
     const PickleValue& shape = argument(pickle, state, 1, Kind::tuple);
     const PickleValue& dtype = argument(pickle, state, 2, Kind::dtype);
-    target.integer = argument(pickle, state, 3, Kind::boolean).integer != 0;
+    target.is_fortran = argument(pickle, state, 3, Kind::boolean).integer != 0;
     fill_array(pickle, target, dtype, shape, argument(pickle, state, 4, Kind::bytes));
   } else if (target.kind == Kind::dtype) {
     // (version, byte order, ...); what follows describes records, which no label or pixel is.
     const std::string_view order = argument(pickle, state, 1, Kind::text).bytes;
     if (order.size() != 1) pickle.fail("an element type has no byte order");
-    target.integer = order[0];
+    target.byte_order = order[0];
   } else {
     pickle.fail(fmt::format("{} can not be given a state", name_of(target.kind)));
   }
@@ -235,12 +237,13 @@ std::int64_t integer_element(const Pickle& pickle, const PickleValue& dtype, std
                              std::size_t index, std::size_t offset) {
   const std::string_view code = dtype.bytes;
   const bool integer = code.size() == 2 && (code[0] == 'u' || code[0] == 'i');
-  if (!integer || dtype.integer == '>')
+  if (!integer || dtype.byte_order == '>')
     pickle.fail(offset, fmt::format("elements of type '{}{}' are not little-endian integers",
-                                    char(dtype.integer), printable(code)));
+                                    dtype.byte_order, printable(code)));
   const auto width = std::size_t(code[1] - '0');
   const std::string_view element = raw.substr(index * width, width);
-  return code[0] == 'i' ? signed_number(element) : std::int64_t(unsigned_number(element));
+  if (code[0] == 'i') return signed_number(element);
+  return std::int64_t(unsigned_number(element));
 }
 
 std::string shape_text(const PickleValue& shape) {

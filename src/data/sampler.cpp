@@ -48,16 +48,19 @@ Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   check(options);
   order_.resize(options.samples);
   const std::size_t full_steps = options.samples / options.global_batch;
-  const bool drop = options.last_batch == LastBatch::drop;
-  used_ = drop ? full_steps * options.global_batch : options.samples;
-  steps_ = full_steps + (used_ > full_steps * options.global_batch ? 1 : 0);
+  const std::size_t in_full_steps = full_steps * options.global_batch;
+  used_ = options.samples;
+  if (options.last_batch == LastBatch::drop) used_ = in_full_steps;
+  steps_ = full_steps;
+  if (used_ > in_full_steps) ++steps_;
   set_epoch(0);
 }
 
 std::vector<std::size_t> Sampler::part_sizes(std::size_t part) const {
   const std::size_t first = part_samples(0, part);
   const std::size_t last = part_samples(steps_ - 1, part);
-  return first == last ? std::vector{first} : std::vector{first, last};
+  if (first == last) return {first};
+  return {first, last};
 }
 
 Range Sampler::slice_of(std::size_t part) const noexcept {
@@ -84,13 +87,12 @@ void Sampler::set_epoch(std::size_t epoch) {
 
 std::vector<std::uint32_t> Sampler::indices(std::size_t step, std::size_t part) const {
   if (step >= steps_ || part >= options_.parts) return {};
-  const auto of_batch = [&](std::size_t samples) {
-    return even_split(samples, options_.parts, part);
-  };
-  const std::size_t first =
-      options_.shard == Shard::step
-          ? step * options_.global_batch + of_batch(step_samples(step)).begin
-          : slice_of(part).begin + step * of_batch(options_.global_batch).size();
+  const std::size_t batch = options_.global_batch;
+  std::size_t first = 0;
+  if (options_.shard == Shard::step)
+    first = step * batch + even_split(step_samples(step), options_.parts, part).begin;
+  else
+    first = slice_of(part).begin + step * even_split(batch, options_.parts, part).size();
   const auto begin = order_.begin() + std::ptrdiff_t(first);
   return {begin, begin + std::ptrdiff_t(part_samples(step, part))};
 }

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/split.hpp"
+#include "data/cifar10_files.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {
@@ -42,9 +43,15 @@ std::string binary_batch(const ImageSet& set, Range images) {
 // Lib/pickletools.py.
 
 std::string pickled_integer(std::uint64_t value) {
-  const auto [opcode, width] = value < 0x100     ? std::pair{'K', 1}
-                               : value < 0x10000 ? std::pair{'M', 2}
-                                                 : std::pair{'J', 4};
+  char opcode = 'J';
+  int width = 4;
+  if (value < 0x100) {
+    opcode = 'K';
+    width = 1;
+  } else if (value < 0x10000) {
+    opcode = 'M';
+    width = 2;
+  }
   std::string bytes(1, opcode);
   for (int i = 0; i < width; ++i) bytes += char(value >> (8 * i));
   return bytes;
@@ -52,9 +59,14 @@ std::string pickled_integer(std::uint64_t value) {
 
 /// Python 2's `str`.
 std::string pickled_string(std::string_view text) {
-  const bool is_short = text.size() < 0x100;
-  std::string bytes = is_short ? "U" : "T";
-  for (int i = 0; i < (is_short ? 1 : 4); ++i) bytes += char(text.size() >> (8 * i));
+  char opcode = 'T';
+  int width = 4;
+  if (text.size() < 0x100) {
+    opcode = 'U';
+    width = 1;
+  }
+  std::string bytes(1, opcode);
+  for (int i = 0; i < width; ++i) bytes += char(text.size() >> (8 * i));
   return bytes.append(text);
 }
 
@@ -104,8 +116,11 @@ void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10For
   const bool binary = format == Cifar10Format::binary;
   const auto write_batch = [&](const std::string& name, const ImageSet& set, Range range,
                                const std::string& label) {
-    write_file(directory / (binary ? name + ".bin" : name),
-               binary ? binary_batch(set, range) : python_batch(dataset, set, range, label));
+    const fs::path path = directory / (name + suffix_of(format));
+    if (binary)
+      write_file(path, binary_batch(set, range));
+    else
+      write_file(path, python_batch(dataset, set, range, label));
   };
   for (std::size_t file = 0; file < kTrainFiles; ++file)
     write_batch(fmt::format("data_batch_{}", file + 1), dataset.train,

@@ -29,7 +29,8 @@ Exposed exposed_of(const StepBreakdown& b) {
 std::string more_images(const RunRecord& run, std::size_t rank) {
   const std::size_t own = run.rank_batches.at(rank);
   const std::size_t least = std::ranges::min(run.rank_batches);
-  return own == least ? "" : fmt::format(" (with {} images, others with {})", own, least);
+  if (own == least) return "";
+  return fmt::format(" (with {} images, others with {})", own, least);
 }
 
 std::string waiting_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {
@@ -78,8 +79,9 @@ std::string sum_advice(const RunRecord& run, const StepBreakdown& b, const Expos
 std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
   if (b.steps == 0 || run.ranks.size() < 2) return "";
   const Exposed exposed = exposed_of(b);
-  const std::string waiting = waiting_advice(run, b, exposed);
-  return waiting.empty() ? sum_advice(run, b, exposed) : waiting;
+  std::string advice = waiting_advice(run, b, exposed);
+  if (advice.empty()) advice = sum_advice(run, b, exposed);
+  return advice;
 }
 
 }  // namespace rueda

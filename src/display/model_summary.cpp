@@ -16,8 +16,10 @@ namespace {
 /// 3x3, 3x3/2, 7x7/2 pad 2: kernel, stride other than 1, padding other than the usual.
 std::string window(int kernel, int stride, int padding) {
   const int usual = kernel % 2 == 1 ? kernel / 2 : 0;
-  return fmt::format("{0}x{0}{1}{2}", kernel, stride == 1 ? "" : fmt::format("/{}", stride),
-                     padding == usual ? "" : fmt::format(" pad {}", padding));
+  std::string text = fmt::format("{0}x{0}", kernel);
+  if (stride != 1) text += fmt::format("/{}", stride);
+  if (padding != usual) text += fmt::format(" pad {}", padding);
+  return text;
 }
 
 const char* with_relu(bool relu) { return relu ? " + relu" : ""; }
@@ -26,27 +28,44 @@ const char* with_relu(bool relu) { return relu ? " + relu" : ""; }
 struct TypeText {
   std::string operator()(const InputNode&) const { return "input"; }
   std::string operator()(const ConvNode& n) const {
-    return fmt::format("conv {}, {}{}", window(n.kernel, n.stride, n.padding), n.filters,
-                       n.bias == kNone ? "" : " + bias");
+    std::string text = fmt::format("conv {}, {}", window(n.kernel, n.stride, n.padding), n.filters);
+    if (n.bias != kNone) text += " + bias";
+    return text;
   }
   std::string operator()(const BatchNormNode& n) const {
     return fmt::format("batch norm{}", with_relu(n.relu));
   }
   std::string operator()(const AddNode& n) const { return fmt::format("add{}", with_relu(n.relu)); }
   std::string operator()(const MaxPoolNode& n) const {
-    const bool zeros = n.padding > 0 && n.filled_with == PoolPadding::zeros;
-    return "max pool " + window(n.kernel, n.stride, n.padding) + (zeros ? ", zeros" : "");
+    std::string text = "max pool " + window(n.kernel, n.stride, n.padding);
+    if (n.padding > 0 && n.filled_with == PoolPadding::zeros) text += ", zeros";
+    return text;
   }
   std::string operator()(const PadShortcutNode& n) const {
-    return n.stride == 1 ? "pad channels" : fmt::format("pad channels, /{}", n.stride);
+    if (n.stride == 1) return "pad channels";
+    return fmt::format("pad channels, /{}", n.stride);
   }
   std::string operator()(const GlobalAveragePoolNode&) const { return "average pool"; }
   std::string operator()(const DenseNode& n) const { return fmt::format("dense {}", n.units); }
 };
 
 std::string shape_text(Shape s) {
-  return s.height == 1 && s.width == 1 ? std::to_string(s.channels)
-                                       : fmt::format("{}x{}x{}", s.channels, s.height, s.width);
+  if (s.height == 1 && s.width == 1) return std::to_string(s.channels);
+  return fmt::format("{}x{}x{}", s.channels, s.height, s.width);
+}
+
+/// Nothing for a layer without parameters.
+std::string parameters_text(const Graph& graph, const Node& node) {
+  std::size_t parameters = 0;
+  for_each_parameter(node.kind, [&](ParameterId p) { parameters += graph.parameter(p).count; });
+  if (parameters == 0) return "";
+  return count_text(parameters);
+}
+
+/// Nothing where no operation counts.
+std::string mflop_text(std::uint64_t flops) {
+  if (flops == 0) return "";
+  return fmt::format("{:.3f}", double(flops) / 1e6);
 }
 
 std::string layers(const Graph& graph) {
@@ -54,12 +73,8 @@ std::string layers(const Graph& graph) {
   table.add({"layer", "type", "output", "parameters", "MFLOP"});
   for (NodeId id = 0; id <= graph.logits(); ++id) {
     const Node& node = graph.node(id);
-    std::size_t parameters = 0;
-    for_each_parameter(node.kind, [&](ParameterId p) { parameters += graph.parameter(p).count; });
-    const auto flops = double(forward_flops(graph, id));
     table.add({node.name, std::visit(TypeText{}, node.kind), shape_text(node.output),
-               parameters == 0 ? "" : count_text(parameters),
-               flops == 0 ? "" : fmt::format("{:.3f}", flops / 1e6)});
+               parameters_text(graph, node), mflop_text(forward_flops(graph, id))});
   }
   return table.text();
 }
@@ -82,6 +97,32 @@ std::string totals(const Graph& graph, std::size_t batch) {
          gflop("training", training_flops(graph), batch);
 }
 
+/// Seconds; its median once layer_table() has put that in the place of all.
+double time_of(const LayerTime& pass) { return pass.seconds.front(); }
+
+/// Puts one line in the place of the passes that a table has no room for.
+void sum_up_others(std::vector<LayerTime>& passes) {
+  constexpr std::size_t kShown = 20;
+  if (passes.size() <= kShown) return;
+  LayerTime rest{.seconds = {0}, .layer = fmt::format("{} others", passes.size() - kShown)};
+  for (std::size_t i = kShown; i < passes.size(); ++i) rest.seconds[0] += time_of(passes[i]);
+  passes.resize(kShown);
+  passes.push_back(std::move(rest));
+}
+
+/// A dash where the amount or the time is not known.
+std::string rate_cell(double amount, double seconds, const char* unit = "") {
+  if (!(amount > 0 && seconds > 0)) return "-";
+  return rate_text(amount / seconds) + unit;
+}
+
+void add_parts(TextTable& table, const MemoryNeed& need, bool grow_with_batch) {
+  for (const MemoryPart& part : kMemoryParts) {
+    if (part.grows_with_batch != grow_with_batch || need.*part.bytes == 0) continue;
+    table.add({std::string("  ") + part.name, bytes_text(need.*part.bytes), part.meaning});
+  }
+}
+
 }  // namespace
 
 std::string model_summary(const Graph& graph, std::size_t batch_per_rank) {
@@ -98,34 +139,25 @@ std::string model_summary(const Graph& graph, std::size_t batch_per_rank) {
 }
 
 std::string layer_table(const LayerProfile& profile) {
-  constexpr std::size_t kShown = 20;
   std::vector<LayerTime> passes = profile.layers;
-  if (passes.empty())
-    return profile.batch == 0 ? "" : "Layers: the first epoch has no full step after its first\n";
+  if (passes.empty() && profile.batch == 0) return "";
+  if (passes.empty()) return "Layers: the first epoch has no full step after its first\n";
   const std::size_t count = passes.front().seconds.size();
   double whole = 0;
   for (LayerTime& pass : passes) {
     pass.layer += std::string(" ") + to_string(pass.pass);
     whole += (pass.seconds = {median_of(pass.seconds)}).front();
   }
-  const auto time_of = [](const LayerTime& pass) { return pass.seconds.front(); };
   std::ranges::stable_sort(passes, std::greater(), time_of);
-  if (passes.size() > kShown) {
-    LayerTime rest{.seconds = {0}, .layer = fmt::format("{} others", passes.size() - kShown)};
-    for (std::size_t i = kShown; i < passes.size(); ++i) rest.seconds[0] += time_of(passes[i]);
-    passes.resize(kShown);
-    passes.push_back(std::move(rest));
-  }
+  sum_up_others(passes);
   TextTable table =
       number_table({"ms per micro-batch", "median", "share", "GFLOP/s", "GB/s", "of roof"});
   for (const LayerTime& pass : passes) {
     const double seconds = time_of(pass);
-    const auto rate = [seconds](double amount, const char* unit) {
-      return amount > 0 && seconds > 0 ? rate_text(amount / seconds) + unit : "-";
-    };
     table.add({pass.layer, fmt::format("{:.3f}", 1e3 * seconds),
-               fmt::format("{:.1f} %", 100 * seconds / whole), rate(pass.flops / 1e9, ""),
-               rate(pass.bytes / 1e9, ""), rate(100 * pass.best.value_or(0), " %")});
+               fmt::format("{:.1f} %", 100 * seconds / whole), rate_cell(pass.flops / 1e9, seconds),
+               rate_cell(pass.bytes / 1e9, seconds),
+               rate_cell(100 * pass.best.value_or(0), seconds, " %")});
   }
   std::string text =
       fmt::format("Layers, rank 0 ({} times {})\n", count, counted(profile.batch, "image")) +
@@ -137,24 +169,20 @@ std::string layer_table(const LayerProfile& profile) {
 
 std::string memory_table(const MemoryNeed& need) {
   TextTable table({Align::left, Align::right, Align::left}, 2);
-  for (const bool of_batch : {false, true}) {
-    table.add({of_batch ? "batch" : "model",
-               bytes_text(of_batch ? need.of_batch() : need.of_model()),
-               of_batch ? "grows with the batch" : "the same for every batch"});
-    for (const MemoryPart& part : kMemoryParts) {
-      if (part.grows_with_batch != of_batch || need.*part.bytes == 0) continue;
-      table.add({std::string("  ") + part.name, bytes_text(need.*part.bytes), part.meaning});
-    }
-  }
+  table.add({"model", bytes_text(need.of_model()), "the same for every batch"});
+  add_parts(table, need, false);
+  table.add({"batch", bytes_text(need.of_batch()), "grows with the batch"});
+  add_parts(table, need, true);
   table.add({"total", bytes_text(need.total()), ""});
   return table.text();
 }
 
 std::string shortage_text(const MemoryShortage& s, const Texts& remedies) {
   std::string text = fmt::format(
-      "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free{}; ",
-      counted(s.batch, "image"), bytes_text(s.need), s.place, bytes_text(s.free),
-      s.sharers > 1 ? fmt::format(" (a share of {})", counted(s.sharers, "rank")) : "");
+      "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free",
+      counted(s.batch, "image"), bytes_text(s.need), s.place, bytes_text(s.free));
+  if (s.sharers > 1) text += fmt::format(" (a share of {})", counted(s.sharers, "rank"));
+  text += "; ";
   const char* before = ", or ";
   if (s.batch_is_fixed) {
     text += "the global batch is that of the run which is resumed: resume on more ranks";

@@ -24,7 +24,8 @@ constexpr int kOpenTerminal = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
+  if (value == nullptr) return "";
+  return value;
 }
 
 bool is_set(const char* name) {
@@ -44,7 +45,9 @@ std::string parent_of(const std::string& process) {
   std::ifstream status("/proc/" + process + "/status");
   std::string word, rest;
   while (status >> word && word != "PPid:") std::getline(status, rest);
-  return status >> word ? word : "";
+  word.clear();
+  status >> word;
+  return word;
 }
 
 /// Standard output of the nearest ancestor that has another one than this
@@ -67,14 +70,18 @@ constexpr std::size_t kNarrowestBar = 6;
 
 /// [=====>    ] with `inner` characters between the brackets.
 std::string bar_text(std::size_t step, std::size_t steps, std::size_t inner) {
-  const std::size_t filled = steps == 0 ? 0 : std::min(inner, inner * step / steps);
-  return fmt::format("[{:<{}}]", std::string(filled, '=') + (filled < inner ? ">" : ""), inner);
+  std::size_t filled = 0;
+  if (steps > 0) filled = std::min(inner, inner * step / steps);
+  std::string bar(filled, '=');
+  if (filled < inner) bar += '>';
+  return fmt::format("[{:<{}}]", bar, inner);
 }
 
 /// What follows the bar, in the order of importance.
 Texts details(const Progress& p) {
   const std::string steps = std::to_string(p.steps);
-  const char* what = p.evaluates ? "evaluating " : "";
+  std::string what;
+  if (p.evaluates) what = "evaluating ";
   Texts all = {fmt::format("{}{:>{}}/{}", what, p.step, steps.size(), steps)};
   if (!std::isnan(p.loss)) all.push_back("loss: " + metric_text(p.loss));  // a timed run has none
   if (p.step == 0 || !(p.seconds > 0)) return all;
@@ -100,7 +107,8 @@ Terminal::Terminal(const std::string& path) {
 Terminal Terminal::behind_stdout() {
   if (::isatty(STDOUT_FILENO) != 1 || environment("TERM") == "dumb") return {};
   if (!is_set("OMPI_COMM_WORLD_SIZE")) return Terminal(stdout_of("self"));
-  return std::ranges::any_of(kOutputSettings, is_set) ? Terminal{} : Terminal(launcher_stdout());
+  if (std::ranges::any_of(kOutputSettings, is_set)) return {};
+  return Terminal(launcher_stdout());
 }
 
 int Terminal::width() const {
@@ -111,7 +119,8 @@ int Terminal::width() const {
   const OpenFile file(path_, kOpenTerminal);
   winsize size{};
   const bool known = file.fd() >= 0 && ::ioctl(file.fd(), TIOCGWINSZ, &size) == 0;
-  return known && size.ws_col > 0 ? size.ws_col : kDefaultWidth;
+  if (known && size.ws_col > 0) return size.ws_col;
+  return kDefaultWidth;
 }
 
 ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {
@@ -121,9 +130,8 @@ ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {
 
 std::string progress_text(const Progress& p, int columns) {
   const auto room = std::size_t(std::max(columns, 0));
-  // `rueda evaluate` has no epochs.
-  const std::string head =
-      p.epochs == 0 ? std::string() : fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
+  std::string head;  // none for `rueda evaluate`, which has no epochs
+  if (p.epochs > 0) head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
   constexpr std::size_t kFrame = 3;  // the bar's, and a blank
   Texts parts = details(p);
   std::string tail;
@@ -163,7 +171,7 @@ void ProgressBar::update(const Progress& p) {
   const std::string text = progress_text(p, columns);
   // A window made narrower must not wrap either.
   const std::size_t before = std::min(shown_, std::size_t(columns));
-  const std::size_t leftover = before > text.size() ? before - text.size() : 0;
+  const std::size_t leftover = std::max(before, text.size()) - text.size();
   out_ << '\r' << text << std::string(leftover, ' ') << std::flush;
   shown_ = text.size();
 }

@@ -19,8 +19,11 @@ constexpr std::size_t kIndent = 17;
 
 /// Nothing where there is no text.
 std::string entry(const char* label, const std::string& text) {
-  return text.empty() ? "" : paragraph(std::string("  ") + label, kIndent, text);
+  if (text.empty()) return "";
+  return paragraph(std::string("  ") + label, kIndent, text);
 }
+
+std::string with_unit(double seconds) { return seconds_text(seconds) + " s"; }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
 
@@ -28,16 +31,26 @@ Texts spread_cells(const std::string& name, const Spread& s, std::string (*text)
   return {name, text(s.mean), text(s.min), text(s.max)};
 }
 
+/// A dash where there is no score.
+struct ScoreCells {
+  std::string loss = "-";
+  std::string accuracy = "-";
+};
+
+ScoreCells cells_of(const Score& score) {
+  return {metric_text(score.loss), metric_text(score.accuracy)};
+}
+
 std::string epoch_table(const RunRecord& run) {
   if (run.epochs.empty()) return "No epoch finished.\n";
   TextTable table(std::vector<Align>(7, Align::right), 2);
   table.add({"epoch", "loss", "accuracy", "val_loss", "val_accuracy", "seconds", "images/s"});
   for (const EpochRecord& e : run.epochs) {
-    table.add({std::to_string(e.epoch), run.timed ? "-" : metric_text(e.train.loss),
-               run.timed ? "-" : metric_text(e.train.accuracy),
-               e.test ? metric_text(e.test->loss) : "-",
-               e.test ? metric_text(e.test->accuracy) : "-", seconds_text(e.seconds),
-               rate_text(e.images_per_second)});
+    ScoreCells train, test;
+    if (!run.timed) train = cells_of(e.train);
+    if (e.test) test = cells_of(*e.test);
+    table.add({std::to_string(e.epoch), train.loss, train.accuracy, test.loss, test.accuracy,
+               seconds_text(e.seconds), rate_text(e.images_per_second)});
   }
   return "Epochs\n" + table.text();
 }
@@ -54,13 +67,21 @@ std::string epochs_text(const SteadyState& steady) {
   const std::size_t first = steady.epochs.front().epoch;
   const std::size_t last = steady.epochs.back().epoch;
   if (steady.includes_warm_up) return fmt::format("epoch {}, includes warm-up", first);
-  return first == last ? fmt::format("epoch {}", first) : fmt::format("epochs {}-{}", first, last);
+  if (first == last) return fmt::format("epoch {}", first);
+  return fmt::format("epochs {}-{}", first, last);
 }
 
 /// How long the slowest rank took; the table's rows are means and extremes over ranks.
 std::string slowest_line(const char* what, const StepBreakdown& b) {
   return fmt::format("  {} on the slowest rank: median {} ms, 90 % within {} ms\n", what,
                      milliseconds(b.slowest.median), milliseconds(b.slowest.p90));
+}
+
+/// A phase of the step that takes `whole` seconds in the mean, or the step itself.
+void add_part(TextTable& table, std::string_view name, const Spread& s, double whole) {
+  Texts cells = spread_cells(std::string(name), s, milliseconds);
+  cells.push_back(fmt::format("{:.1f} %", 100 * s.mean / whole));
+  table.add(std::move(cells));
 }
 
 /// The time of a step by phases, in milliseconds.
@@ -70,21 +91,18 @@ std::string time_table(const RunRecord& run) {
   const auto [b, full] = shown_steps(run);
   if (b.steps == 0) return "";  // an earlier process of an older version took them all
   TextTable table = number_table({"ms per step", "mean", "min", "max", "share"});
-  const auto add = [&table, whole = b.step.mean](std::string_view name, const Spread& s) {
-    Texts cells = spread_cells(std::string(name), s, milliseconds);
-    cells.push_back(fmt::format("{:.1f} %", 100 * s.mean / whole));
-    table.add(std::move(cells));
-  };
-  for (std::size_t p = 0; p < kPhases; ++p) add(kPhaseNames[p], b.phases[p]);
-  add("step", b.step);
-  const std::string size =
-      full ? fmt::format("full step of {} images", run.global_batch) : "partial step";
+  for (std::size_t p = 0; p < kPhases; ++p)
+    add_part(table, kPhaseNames[p], b.phases[p], b.step.mean);
+  add_part(table, "step", b.step, b.step.mean);
+  std::string size = "partial step";
+  if (full) size = fmt::format("full step of {} images", run.global_batch);
   std::string text =
       fmt::format("Time of a {} ({}, {})\n", size, epochs_text(steady), counted(b.steps, "step")) +
       table.text() + slowest_line("step", b);
   if (!full) return text;
   const StepBreakdown rest = break_down(steady.epochs, run.global_batch, StepKind::partial);
-  return rest.steps == 0 ? text : text + slowest_line("partial step", rest);
+  if (rest.steps > 0) text += slowest_line("partial step", rest);
+  return text;
 }
 
 /// Where the ranks' time went that was no work.
@@ -99,8 +117,11 @@ std::string efficiency_table(const RunRecord& run) {
   for (const auto& [name, share, meaning] :
        {std::tuple("load balance", e.load_balance(), "low: some ranks always have more to do"),
         {"serialisation", e.serialisation(), "low: ranks take turns in being late"},
-        {"transfer", e.transfer(), "low: steps wait for messages"}})
-    table.add({name, fmt::format("{:.1f} %", 100 * share), share < kLow ? meaning : ""});
+        {"transfer", e.transfer(), "low: steps wait for messages"}}) {
+    std::string cause;
+    if (share < kLow) cause = meaning;
+    table.add({name, fmt::format("{:.1f} %", 100 * share), cause});
+  }
   return fmt::format("Efficiency ({})\n", epochs_text(steady)) + table.text();
 }
 
@@ -129,13 +150,14 @@ std::string device_table(const RunRecord& run) {
     std::vector<double> values;
     for (const auto& samples : run.gpu_samples)
       for (const DeviceSample& sample : samples)
-        values.push_back(sample.*quantity.value / quantity.unit);
-    std::erase_if(values, [](double value) { return std::isnan(value); });
+        if (const double value = sample.*quantity.value; !std::isnan(value))
+          values.push_back(value / quantity.unit);
     if (values.empty()) continue;
     reported = true;
     table.add(spread_cells(quantity.label, spread_of(values), rate_text));
   }
-  return reported ? "GPUs\n" + table.text() : "";
+  if (!reported) return "";
+  return "GPUs\n" + table.text();
 }
 
 /// The input mode, and the work on batches during the same steps, hidden or not.
@@ -167,21 +189,23 @@ std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
 }
 
 std::string steady(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
   const SteadyState s = steady_state(run);
   std::string text = fmt::format("{} s, {} images/s", seconds_text(s.epoch_seconds),
                                  rate_text(s.images_per_second));
   if (s.ranks > 1)
     text += fmt::format(" ({} per rank)", rate_text(s.images_per_second / double(s.ranks)));
-  return text + (s.includes_warm_up ? ", includes warm-up" : "");
+  if (s.includes_warm_up) text += ", includes warm-up";
+  return text;
 }
 
 std::string target(const RunRecord& run) {
   if (!run.config.target_accuracy) return "";
+  const char* figure = run.config.eval_every > 0 ? "val_accuracy" : "accuracy";
   const std::string wanted =
-      fmt::format("{} {}", run.config.eval_every > 0 ? "val_accuracy" : "accuracy",
-                  setting_text(*run.config.target_accuracy));
+      fmt::format("{} {}", figure, setting_text(*run.config.target_accuracy));
   if (!run.seconds_to_target) return wanted + " not reached";
-  return wanted + " after " + seconds_text(*run.seconds_to_target) + " s";
+  return wanted + " after " + with_unit(*run.seconds_to_target);
 }
 
 /// What the checkpoints cost.
@@ -200,43 +224,67 @@ std::string checkpoint_cost(const RunRecord& run) {
   const std::string known =
       fmt::format("{} written; training paused for {} s, and went on during {} s of writing",
                   run.checkpoints.size(), seconds_text(pause), seconds_text(writing));
-  return unknown == 0 ? known : fmt::format("{} ({} of them not counted)", known, unknown);
+  if (unknown == 0) return known;
+  return fmt::format("{} ({} of them not counted)", known, unknown);
 }
 
 /// Advice is for this process: the hosts of steps that earlier ones took may be others.
 std::string own_advice(const RunRecord& run, const StepBreakdown& b) {
   const SteadyState steady = steady_state(run);
-  const std::size_t before = run.resumptions.empty() ? 0 : run.resumptions.back().epochs;
-  const bool own = !steady.epochs.empty() && steady.epochs.front().epoch > before;
-  return own ? all_reduce_advice(run, b) : "";
+  std::size_t before = 0;  // epochs of earlier processes
+  if (!run.resumptions.empty()) before = run.resumptions.back().epochs;
+  if (steady.epochs.empty() || steady.epochs.front().epoch <= before) return "";
+  return all_reduce_advice(run, b);
 }
 
 /// Of all processes; "not known" after a checkpoint of an older version.
 std::string whole_time(const RunRecord& run) {
   if (std::isnan(run.total_seconds)) return "not known: an older version began the run";
-  const std::string text = seconds_text(run.total_seconds) + " s";
-  const std::size_t processes = run.resumptions.size() + 1;
-  return processes == 1 ? text : fmt::format("{} in {} processes", text, processes);
+  const std::string text = with_unit(run.total_seconds);
+  if (run.resumptions.empty()) return text;
+  return fmt::format("{} in {} processes", text, run.resumptions.size() + 1);
+}
+
+std::string outcome(const RunRecord& run) {
+  if (run.failure.empty()) return run.outcome;
+  return run.outcome + ": " + run.failure;
+}
+
+std::string startup_time(const RunRecord& run) {
+  const std::string text = with_unit(startup_seconds(run.ranks));
+  if (run.resumptions.empty()) return text;
+  return text + " of the last process";
+}
+
+std::string training_time(const RunRecord& run) {
+  return with_unit(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch");
+}
+
+std::string evaluation_time(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
+  return with_unit(evaluation_seconds(run));
+}
+
+std::string longest_gap(const RunRecord& run) {
+  if (!run.longest_gap) return "";
+  return gap_text(*run.longest_gap, run.ranks);
+}
+
+std::string last_hash(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
+  return run.epochs.back().parameter_hash;
 }
 
 std::string totals(const RunRecord& run) {
-  const auto seconds = [](double s) { return seconds_text(s) + " s"; };
-  const bool any = !run.epochs.empty();
   const StepBreakdown b = shown_steps(run).first;
-  return "Totals\n" +
-         entry("outcome", run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure) +
-         entry("start-up", seconds(startup_seconds(run.ranks)) +
-                               (run.resumptions.empty() ? "" : " of the last process")) +
-         entry("training",
-               seconds(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch")) +
-         entry("steady epoch", any ? steady(run) : "") +
-         entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
-         entry("all together", whole_time(run)) + entry("target", target(run)) +
-         entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
-         entry("longest gap", run.longest_gap ? gap_text(*run.longest_gap, run.ranks) : "") +
+  return "Totals\n" + entry("outcome", outcome(run)) + entry("start-up", startup_time(run)) +
+         entry("training", training_time(run)) + entry("steady epoch", steady(run)) +
+         entry("evaluation", evaluation_time(run)) + entry("all together", whole_time(run)) +
+         entry("target", target(run)) + entry("energy", energy_text(run)) +
+         entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
          entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
          entry("all-reduce", communication_text(run, b)) + entry("advice", own_advice(run, b)) +
-         entry("parameter hash", any ? run.epochs.back().parameter_hash : "");
+         entry("parameter hash", last_hash(run));
 }
 
 std::string files(const RunRecord& run) {
@@ -260,14 +308,16 @@ constexpr const char* kDefinitions =
 
 std::string audit_text(const RunRecord& run) {
   if (run.config.audit_every == 0) return "";
-  return counted(run.audit.steps, "step") + ", " +
-         (run.audit.findings.empty() ? "no wrong arithmetic"
-                                     : counted(run.audit.findings.size(), "finding"));
+  const std::string steps = counted(run.audit.steps, "step");
+  if (run.audit.findings.empty()) return steps + ", no wrong arithmetic";
+  return steps + ", " + counted(run.audit.findings.size(), "finding");
 }
 
 /// Blocks with a blank line between them; empty ones leave no gap.
 std::string result_table(const RunRecord& run) {
-  Texts blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",
+  std::string warning;
+  if (run.timed) warning = paragraph("", 0, timed_text(run));
+  Texts blocks = {warning,
                   epoch_table(run),
                   time_table(run),
                   efficiency_table(run),

@@ -32,25 +32,29 @@ std::string model(const RunRecord& run) {
       c.image_size, to_string(c.precision), count_text(run.parameters), count_text(run.statistics));
   if (run.train_flops_per_image > 0)
     text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
-  return c.init_weights.empty() ? text : text + ", weights from " + c.init_weights;
+  if (!c.init_weights.empty()) text += ", weights from " + c.init_weights;
+  return text;
 }
 
 /// How the memory decided about the batch.
 std::string fitted(const RunRecord& run) {
   if (run.micro_batch_asked == run.micro_batch) return "";
-  return fmt::format(" (micro-batches of {}: {})", run.micro_batch,
-                     run.micro_batch_asked == 0
-                         ? "the most that fits"
-                         : fmt::format("{} did not fit", run.micro_batch_asked));
+  std::string why = "the most that fits";
+  if (run.micro_batch_asked > 0) why = fmt::format("{} did not fit", run.micro_batch_asked);
+  return fmt::format(" (micro-batches of {}: {})", run.micro_batch, why);
+}
+
+/// 34, or "33 to 34".
+std::string of_each_rank(const std::vector<std::size_t>& batches) {
+  const auto [least, most] = std::ranges::minmax(batches);
+  if (least == most) return std::to_string(most);
+  return fmt::format("{} to {}", least, most);
 }
 
 std::string batch(const RunRecord& run) {
   std::string text = fmt::format("{} global", run.global_batch);
-  if (!run.rank_batches.empty()) {
-    const auto [least, most] = std::ranges::minmax(run.rank_batches);
-    text += least == most ? fmt::format(", {} per rank", most)
-                          : fmt::format(", {} to {} per rank", least, most);
-  }
+  if (!run.rank_batches.empty())
+    text += fmt::format(", {} per rank", of_each_rank(run.rank_batches));
   if (run.config.accumulate > 1) text += fmt::format(" in {} micro-batches", run.config.accumulate);
   return text + fitted(run);
 }
@@ -75,13 +79,15 @@ std::string learning_rate(const RunRecord& run) {
   text += fmt::format(", {} schedule", to_string(c.lr_schedule));
   if (c.warmup_epochs > 0)
     text += fmt::format(" after {} {} of warm-up", setting_text(c.warmup_epochs),
-                        c.warmup_epochs == 1 ? "epoch" : "epochs");
+                        plural(c.warmup_epochs, "epoch"));
   return text;
 }
 
 /// Whether all ranks have the device that the first has: then the line above them names it.
 bool same_device(const Ranks& ranks) {
-  return std::ranges::all_of(ranks, [&](auto& r) { return r.device == ranks.front().device; });
+  for (const RankInfo& rank : ranks)
+    if (rank.device != ranks.front().device) return false;
+  return true;
 }
 
 std::string ranks_and_hosts(const Ranks& ranks) {
@@ -98,9 +104,9 @@ std::string limits(const Ranks& ranks) {
   auto texts = each_once(values_of(ranks, &RankInfo::limits));
   std::erase(texts, "");
   if (texts.empty()) return "";
-  const std::string more =
-      texts.size() > 1 ? fmt::format("; and {} of other ranks", texts.size() - 1) : "";
-  return item("limits", texts.front() + more);
+  std::string text = texts.front();
+  if (texts.size() > 1) text += fmt::format("; and {} of other ranks", texts.size() - 1);
+  return item("limits", text);
 }
 
 /// Ranks that share a line, in order; the first stands for all.
@@ -111,9 +117,12 @@ bool same_kind(const RankInfo& a, const RankInfo& b) {
          a.cores == b.cores;
 }
 
+bool same_host_and_kind(const RankInfo& a, const RankInfo& b) {
+  return a.host == b.host && same_kind(a, b);
+}
+
 /// Puts every rank into the first group whose first member is `alike`.
-template <typename Alike>
-std::vector<RankLine> grouped(const Ranks& ranks, Alike alike) {
+std::vector<RankLine> grouped(const Ranks& ranks, bool (*alike)(const RankInfo&, const RankInfo&)) {
   std::vector<RankLine> groups;
   for (const RankInfo& rank : ranks)
     group_of(groups, [&](const RankLine& g) { return alike(*g.front(), rank); }).push_back(&rank);
@@ -123,18 +132,22 @@ std::vector<RankLine> grouped(const Ranks& ranks, Alike alike) {
 /// A line per rank up to eight ranks, else a line per host and kind of rank, or
 /// per kind where that makes more than eight lines.
 std::vector<RankLine> lines_of(const Ranks& ranks) {
-  if (ranks.size() <= kMostLines) return grouped(ranks, [](auto&, auto&) { return false; });
-  std::vector<RankLine> groups = grouped(ranks, [](const RankInfo& a, const RankInfo& b) {
-    return a.host == b.host && same_kind(a, b);
-  });
-  return groups.size() <= kMostLines ? groups : grouped(ranks, same_kind);
+  std::vector<RankLine> lines;
+  if (ranks.size() <= kMostLines) {
+    for (const RankInfo& rank : ranks) lines.push_back({&rank});
+    return lines;
+  }
+  lines = grouped(ranks, same_host_and_kind);
+  if (lines.size() > kMostLines) lines = grouped(ranks, same_kind);
+  return lines;
 }
 
 std::string numbers(const RankLine& group, int RankInfo::*member) {
   std::set<int> values;
   for (const RankInfo* rank : group) values.insert(rank->*member);
   const std::string text = ranges_text({values.begin(), values.end()});
-  return text.size() <= kWidestRanges ? text : fmt::format("{} of them", values.size());
+  if (text.size() > kWidestRanges) return fmt::format("{} of them", values.size());
+  return text;
 }
 
 std::string hosts(const RankLine& group) {
@@ -147,9 +160,10 @@ std::string hosts(const RankLine& group) {
 /// The cell of the device column: the beginning of the UUID of a single rank's
 /// GPU, and the name unless it is `named` elsewhere.
 std::string device_text(const RankLine& group, bool named) {
-  const std::string uuid = group.size() == 1 ? group.front()->uuid.substr(0, kUuidStart) : "";
-  if (named) return uuid;
-  return uuid + (uuid.empty() ? "" : " ") + group.front()->device;
+  std::string text;
+  if (group.size() == 1) text = group.front()->uuid.substr(0, kUuidStart);
+  if (!named) add_to_list(text, group.front()->device, " ");
+  return text;
 }
 
 std::string rank_lines(const Ranks& ranks) {
@@ -158,9 +172,10 @@ std::string rank_lines(const Ranks& ranks) {
                   kRankIndent);
   const bool named = same_device(ranks);
   const auto groups = lines_of(ranks);
-  const bool shown = std::ranges::any_of(
-      groups, [&](const RankLine& group) { return !device_text(group, named).empty(); });
-  table.add({"rank", "host", "local", "backend", "threads", "cores", shown ? "device" : ""});
+  const char* last_heading = "";
+  for (const RankLine& group : groups)
+    if (!device_text(group, named).empty()) last_heading = "device";
+  table.add({"rank", "host", "local", "backend", "threads", "cores", last_heading});
   for (const RankLine& group : groups) {
     const RankInfo& r = *group.front();
     table.add({numbers(group, &RankInfo::rank), hosts(group), numbers(group, &RankInfo::local_rank),
@@ -170,10 +185,11 @@ std::string rank_lines(const Ranks& ranks) {
   return table.text();
 }
 
+std::size_t bytes_of(const RankInfo& rank) { return rank.memory.total(); }
+
 /// The largest rank's: the one that does not fit first.
 std::string memory(const Ranks& ranks) {
-  const auto most =
-      std::ranges::max_element(ranks, {}, [](const RankInfo& rank) { return rank.memory.total(); });
+  const auto most = std::ranges::max_element(ranks, {}, bytes_of);
   if (most == ranks.end()) return "";
   const MemoryNeed& need = most->memory;
   return fmt::format("{} per rank: {} for the model, {} for the batch", bytes_text(need.total()),
@@ -196,7 +212,22 @@ std::string all_reduce(const RunRecord& run) {
   if (run.bucket_bytes.size() > 1) text += fmt::format(" in {} buckets", run.bucket_bytes.size());
   if (run.config.bucket_mb == kAutoBucketMb)
     text += fmt::format(" (auto took --bucket-mb {})", setting_text(run.bucket_mb));
-  return text + (run.overlaps ? ", while backward computes" : "");
+  if (run.overlaps) text += ", while backward computes";
+  return text;
+}
+
+std::string data(const RunRecord& run) {
+  std::string source = run.data_source;
+  if (run.config.data == "synthetic" && !run.config.given.contains("data"))
+    source += ", drawn because --data was not given";
+  return fmt::format("{}: {} for training, {} for testing", source,
+                     counted(run.train_images, "image"), count_text(run.test_images));
+}
+
+std::string optimizer(const TrainConfig& c) {
+  std::string text = "SGD, momentum " + setting_text(c.momentum);
+  if (c.nesterov) text += " (Nesterov)";
+  return text + ", weight decay " + setting_text(c.weight_decay);
 }
 
 }  // namespace
@@ -210,30 +241,24 @@ std::string input_mode_text(const TrainConfig& config) {
 
 std::string timed_text(const RunRecord& run) {
   const TimedCompute& t = run.timed.value();
+  std::string jitter, source;
+  if (t.jitter_percent > 0) jitter = fmt::format(" +- {} %", setting_text(t.jitter_percent));
+  if (!t.recorded_in.empty()) source = ", as recorded in " + t.recorded_in;
   return fmt::format(
       "NOTHING IS COMPUTED (--backend timed): each rank waits {:.4g} ms{} for forward and backward "
       "of {}{}; communication is real, parameters stay as they are, and there is no loss",
-      t.seconds * 1e3,
-      t.jitter_percent > 0 ? fmt::format(" +- {} %", setting_text(t.jitter_percent)) : "",
-      counted(t.images, "image"), t.recorded_in.empty() ? "" : ", as recorded in " + t.recorded_in);
+      t.seconds * 1e3, jitter, counted(t.images, "image"), source);
 }
 
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
-  const std::string timed = run.timed ? item("timed", timed_text(run)) : "";
   const TrainConfig& c = run.config;
-  const bool drawn = c.data == "synthetic" && !c.given.contains("data");
-  const std::string data =
-      fmt::format("{}{}: {} for training, {} for testing", run.data_source,
-                  drawn ? ", drawn because --data was not given" : "",
-                  counted(run.train_images, "image"), count_text(run.test_images));
-  const std::string optimizer =
-      fmt::format("SGD, momentum {}{}, weight decay {}", setting_text(c.momentum),
-                  c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
-  return timed + item("model", model(run)) + item("data", data) +
+  std::string timed;
+  if (run.timed) timed = item("timed", timed_text(run));
+  return timed + item("model", model(run)) + item("data", data(run)) +
          item("input", input_mode_text(c)) + item("ranks", ranks_and_hosts(run.ranks)) +
          rank_lines(run.ranks) + limits(run.ranks) + item("batch", batch(run) + "; " + steps) +
-         item("lr", learning_rate(run)) + item("optimizer", optimizer) +
+         item("lr", learning_rate(run)) + item("optimizer", optimizer(c)) +
          item("all-reduce", all_reduce(run)) + item("memory", memory(run.ranks)) +
          item("run in", c.run_dir);
 }

@@ -37,23 +37,32 @@ std::string moment(double seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", *std::localtime(&whole));
 }
 
+/// How long a run may be without a step before that is worth a word.
+double patience_with(const RunStatus& s) {
+  // Before there is a usual step, the first one may take long.
+  if (std::isnan(s.usual_step)) return StatusSilence::kLate;
+  return std::max(kBetween, gap_limit(s.usual_step));
+}
+
 /// Whether steps come, and if not, since when.
 std::string state_text(const RunStatus& s, double silent) {
-  if (s.outcome != "running")
-    return s.outcome + " at " + moment(s.written_at) + (s.failure.empty() ? "" : ": " + s.failure);
+  if (s.outcome != "running") {
+    std::string text = s.outcome + " at " + moment(s.written_at);
+    if (!s.failure.empty()) text += ": " + s.failure;
+    return text;
+  }
   if (silent >= StatusSilence::kLate)
     return fmt::format(
         "nothing came for {:.0f} s: killed, or its machine or disk hangs; the last at {} by the "
         "clock of rank 0",
         silent, moment(s.written_at));
   const double last = std::max(s.last_step_at, s.started_at);
-  // Before there is a usual step, the first one may take long.
-  const double patience =
-      std::isnan(s.usual_step) ? StatusSilence::kLate : std::max(kBetween, gap_limit(s.usual_step));
-  if (!(s.written_at - last > patience)) return "running since " + moment(s.started_at);
-  return fmt::format("no {} since {} ({:.0f} s){}",
-                     std::isnan(s.evaluated) ? "step" : "batch of the evaluation", moment(last),
-                     s.written_at - last, s.waits_for.empty() ? "" : ": " + s.waits_for);
+  const double without_step = s.written_at - last;
+  if (!(without_step > patience_with(s))) return "running since " + moment(s.started_at);
+  const char* what = std::isnan(s.evaluated) ? "step" : "batch of the evaluation";
+  std::string text = fmt::format("no {} since {} ({:.0f} s)", what, moment(last), without_step);
+  if (!s.waits_for.empty()) text += ": " + s.waits_for;
+  return text;
 }
 
 std::string step_text(const RunStatus& s) {
@@ -67,11 +76,12 @@ std::string step_text(const RunStatus& s) {
 }
 
 std::string cell(double useful, double median, bool colours) {
-  const auto heat =
-      std::ranges::find_if(kHeat, [&](const Heat& h) { return useful / median - 1 <= h.most; });
-  if (heat == kHeat.end()) return "?";
-  return colours ? fmt::format("\x1b[30;48;5;{}m{}\x1b[0m", heat->colour, heat->sign)
-                 : std::string(1, heat->sign);
+  for (const auto& [most, sign, colour] : kHeat) {
+    if (!(useful / median - 1 <= most)) continue;
+    if (!colours) return {sign};
+    return fmt::format("\x1b[30;48;5;{}m{}\x1b[0m", colour, sign);
+  }
+  return "?";
 }
 
 /// Rows of the ranks from `begin` to `end`, named after the first one.
@@ -80,11 +90,20 @@ std::string strip(const RunStatus& s, Range ranks, const std::string& host, bool
   std::string text;
   for (std::size_t i = ranks.begin; i < ranks.end; ++i) {
     const std::size_t column = (i - ranks.begin) % kRowRanks;
-    if (column == 0)
-      text += fmt::format("{}{:>5} ", i > ranks.begin ? "\n" : "", i * s.rank_stride);
-    text += (column % kGroupRanks == 0 ? " " : "") + cell(s.useful[i], median, colours);
+    if (column == 0 && i > ranks.begin) text += '\n';
+    if (column == 0) text += fmt::format("{:>5} ", i * s.rank_stride);
+    if (column % kGroupRanks == 0) text += ' ';
+    text += cell(s.useful[i], median, colours);
   }
-  return text + (host.empty() ? "" : "  " + host) + "\n";
+  if (!host.empty()) text += "  " + host;
+  return text + "\n";
+}
+
+/// Whether a row for each group, with its host, fits on the screen.
+bool have_own_rows(const std::vector<Range>& groups) {
+  for (const Range& group : groups)
+    if (group.size() > kNamedRanks) return false;
+  return groups.size() <= kMostRows;
 }
 
 std::string ranks_text(const RunStatus& s, bool colours) {
@@ -93,11 +112,10 @@ std::string ranks_text(const RunStatus& s, bool colours) {
     if (i == 0 || s.hosts[i] != s.hosts[i - 1]) groups.push_back({i, i});
     groups.back().end = i + 1;
   }
-  std::string text = "  ranks, useful time over the median: . to 5 %, - 10, + 20, # 50, @ more" +
-                     (s.rank_stride > 1 ? fmt::format("; every {}th", s.rank_stride) : "") + "\n";
-  const bool named =
-      std::ranges::all_of(groups, [](const Range& g) { return g.size() <= kNamedRanks; });
-  if (!named || groups.size() > kMostRows) return text + strip(s, {0, s.hosts.size()}, "", colours);
+  std::string text = "  ranks, useful time over the median: . to 5 %, - 10, + 20, # 50, @ more";
+  if (s.rank_stride > 1) text += fmt::format("; every {}th", s.rank_stride);
+  text += "\n";
+  if (!have_own_rows(groups)) return text + strip(s, {0, s.hosts.size()}, "", colours);
   for (const Range& group : groups) text += strip(s, group, s.hosts[group.begin], colours);
   return text;
 }

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "base/text.hpp"
 
@@ -18,12 +18,15 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastLastColumn = 12;
 
 std::string padded(const std::string& cell, std::size_t width, Align align) {
-  const std::string blanks(width > cell.size() ? width - cell.size() : 0, ' ');
-  return align == Align::left ? cell + blanks : blanks + cell;
+  if (cell.size() >= width) return cell;
+  const std::string blanks(width - cell.size(), ' ');
+  if (align == Align::left) return cell + blanks;
+  return blanks + cell;
 }
 
 std::string shortened(const std::string& cell, std::size_t width) {
-  return cell.size() <= width ? cell : cell.substr(0, width - 3) + "...";
+  if (cell.size() <= width) return cell;
+  return cell.substr(0, width - 3) + "...";
 }
 
 std::string without_trailing_blanks(std::string line) {
@@ -36,6 +39,11 @@ int decimals_for(double value, int least) {
   if (!std::isfinite(value) || value == 0) return least;
   const int leading = int(std::floor(std::log10(std::abs(value))));
   return std::clamp(2 - leading, least, 12);
+}
+
+/// With the file that says so.
+void add_limit(std::string& text, const std::string& what, const GroupLimit& limit) {
+  add_to_list(text, what + " (" + printable(limit.file) + ")");
 }
 
 }  // namespace
@@ -62,7 +70,7 @@ std::vector<std::size_t> TextTable::widths() const {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   std::size_t before = indent_;
   for (std::size_t c = 0; c + 1 < widths.size(); ++c) before += widths[c] + kGap;
-  const std::size_t room = kPageColumns > before ? kPageColumns - before : 0;
+  const std::size_t room = std::max(kPageColumns, before) - before;
   widths.back() = std::min(widths.back(), std::max(room, kLeastLastColumn));
   return widths;
 }
@@ -93,7 +101,8 @@ std::string paragraph(const std::string& label, std::size_t indent, const std::s
       line.assign(indent, ' ');
       fresh = true;
     }
-    line += (fresh ? "" : " ") + word;
+    if (!fresh) line += ' ';
+    line += word;
   }
   return result + without_trailing_blanks(line) + "\n";
 }
@@ -113,8 +122,8 @@ std::string clock_text(double seconds) {
 }
 
 std::string metric_text(double value) {
-  const bool tiny = value != 0 && std::abs(value) < 1e-3;
-  return tiny ? fmt::format("{:.4e}", value) : fmt::format("{:.4f}", value);
+  if (value != 0 && std::abs(value) < 1e-3) return fmt::format("{:.4e}", value);
+  return fmt::format("{:.4f}", value);
 }
 
 std::string count_text(std::size_t count) {
@@ -127,14 +136,24 @@ std::string bytes_text(double bytes) {
   constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;
   for (; bytes >= 1000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes)
-                   : fmt::format("{} {}", rate_text(bytes), kUnits[unit]);
+  if (unit == 0) return fmt::format("{:.0f} B", bytes);
+  return fmt::format("{} {}", rate_text(bytes), kUnits[unit]);
 }
 
 std::string setting_text(double value) { return fmt::format("{}", value); }
 
+std::string plural(double count, const std::string& noun) {
+  if (count == 1) return noun;
+  return noun + "s";
+}
+
 std::string counted(std::size_t count, const std::string& noun) {
-  return count_text(count) + " " + noun + (count == 1 ? "" : "s");
+  return count_text(count) + " " + plural(double(count), noun);
+}
+
+void add_to_list(std::string& list, const std::string& word, const char* separator) {
+  if (!list.empty()) list += separator;
+  list += word;
 }
 
 std::string ranges_text(const std::vector<int>& numbers) {
@@ -142,25 +161,23 @@ std::string ranges_text(const std::vector<int>& numbers) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::size_t first = i;
     while (i + 1 < numbers.size() && numbers[i + 1] == numbers[i] + 1) ++i;
-    text += (text.empty() ? "" : ",") + std::to_string(numbers[first]);
+    add_to_list(text, std::to_string(numbers[first]), ",");
     if (i > first) text += "-" + std::to_string(numbers[i]);
   }
   return text;
 }
 
 std::string limits_text(const GroupLimits& limits, int online) {
-  Texts texts;
-  const auto add = [&texts](const std::string& what, const GroupLimit& limit) {
-    texts.push_back(what + " (" + printable(limit.file) + ")");
-  };
-  if (limits.memory.value > 0) add(bytes_text(limits.memory.value) + " of memory", limits.memory);
+  std::string text;
+  if (limits.memory.value > 0)
+    add_limit(text, bytes_text(limits.memory.value) + " of memory", limits.memory);
   const double quota = limits.quota.value;
   if (quota > 0)
-    add(fmt::format("time of {:.3g} core{}", quota, quota == 1 ? "" : "s"), limits.quota);
+    add_limit(text, fmt::format("time of {:.3g} {}", quota, plural(quota, "core")), limits.quota);
   const double processors = limits.processors.value;
   if (processors > 0 && processors < online)
-    add(fmt::format("{} of {} processors", processors, online), limits.processors);
-  return fmt::format("{}", fmt::join(texts, ", "));
+    add_limit(text, fmt::format("{} of {} processors", processors, online), limits.processors);
+  return text;
 }
 
 std::string short_host(const std::string& name, std::size_t width) {

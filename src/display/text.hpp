@@ -26,8 +26,12 @@ std::string bytes_text(double bytes);
 inline std::string bytes_text(std::size_t bytes) { return bytes_text(double(bytes)); }
 /// 0.2, 0.1, 1e-04: the shortest text that reads back as the same number.
 std::string setting_text(double value);
+/// "epoch", "epochs": a noun after so many.
+std::string plural(double count, const std::string& noun);
 /// "1 rank", "2 ranks", "50,000 images".
 std::string counted(std::size_t count, const std::string& noun);
+/// Adds `word` to a list in a text, with `separator` before all words but the first.
+void add_to_list(std::string& list, const std::string& word, const char* separator = ", ");
 /// "0-3,8": ascending numbers with neighbours joined.
 std::string ranges_text(const std::vector<int>& numbers);
 

@@ -52,7 +52,10 @@ RUEDA_HOST_DEVICE inline float relu_gradient(float output, float gradient) {
 }
 
 /// m / (m - 1), which makes a variance over m values unbiased; 1 where there is nothing to correct.
-RUEDA_HOST_DEVICE inline float bessel(float m) { return m > 1.0F ? m / (m - 1.0F) : 1.0F; }
+RUEDA_HOST_DEVICE inline float bessel(float m) {
+  if (m > 1.0F) return m / (m - 1.0F);
+  return 1.0F;
+}
 
 /// What one micro-batch contributes to the step's batch statistics: its own
 /// statistic weighted by its samples. `correction` is 1, or m/(m-1) for an

@@ -42,8 +42,8 @@ RUEDA_HOST_DEVICE inline SampleAugment draw_augment(std::uint64_t seed, std::uin
 RUEDA_HOST_DEVICE inline float cropped(const std::uint8_t* plane, const SampleAugment& a, int y,
                                        int x) {
   const int sy = y + a.shift_y;
-  const int fx = a.flip ? kSide - 1 - x : x;
-  const int sx = fx + a.shift_x;
+  if (a.flip) x = kSide - 1 - x;
+  const int sx = x + a.shift_x;
   if (sy < 0 || sy >= kSide || sx < 0 || sx >= kSide) return 0.0F;
   return float(plane[sy * kSide + sx]);
 }
@@ -58,12 +58,13 @@ struct Neighbours {
 
 RUEDA_HOST_DEVICE inline Neighbours neighbours(int i, int size) {
   const float scale = float(kSide) / float(size);
-  const float centre = (float(i) + 0.5F) * scale - 0.5F;
-  const float clamped = centre < 0.0F ? 0.0F : centre;
-  int low = int(clamped);
+  float centre = (float(i) + 0.5F) * scale - 0.5F;
+  if (centre < 0.0F) centre = 0.0F;
+  int low = int(centre);
   if (low > kSide - 1) low = kSide - 1;
-  const int high = low + 1 < kSide ? low + 1 : kSide - 1;
-  return {low, high, clamped - float(low)};
+  int high = low + 1;
+  if (high > kSide - 1) high = kSide - 1;
+  return {low, high, centre - float(low)};
 }
 
 /// Between two pixels, `weight` of the way from the first to the second.

@@ -26,7 +26,7 @@ RUEDA_HOST_DEVICE inline RowLoss softmax_cross_entropy_row(const float* logits, 
   if (gradient != nullptr) {
     for (int k = 0; k < classes; ++k) {
       const float probability = std::exp(logits[k] - logits[best]) / sum;
-      gradient[k] = (probability - (k == label ? 1.0F : 0.0F)) * scale;
+      gradient[k] = (probability - float(k == label)) * scale;
     }
   }
   return {std::log(sum) - (logits[label] - logits[best]), best == label};

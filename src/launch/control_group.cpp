@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 double number_of(const fs::path& file) {
   std::ifstream stream(file);
   double number = 0;
-  return stream >> number && number > 0 ? number : 0;
+  if (!(stream >> number) || number < 0) return 0;
+  return number;
 }
 
 void take_tighter(GroupLimit& limit, double value, const fs::path& file) {

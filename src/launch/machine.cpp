@@ -40,6 +40,13 @@ std::size_t usable_cores(const NodeCores& node) {
   return std::clamp<std::size_t>(std::size_t(node.quota), 1, all.size());
 }
 
+/// Whether a rank that is bound otherwise may use one of its cores, too.
+bool shares_cores(const NodeCores& node, std::size_t local) {
+  for (const auto& other : node.allowed)
+    if (share_a_core(node.cores, node.allowed[local], other)) return true;
+  return false;
+}
+
 std::string remark_on(const NodeCores& node, std::size_t local, std::size_t threads) {
   const std::string bound = count(node.allowed[local].size(), "core");
   const std::string wanted = count(threads, "thread");
@@ -59,10 +66,7 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
         "fewer ranks or --threads",
         count(usable, "core"), ranks, wanted);
   }
-  const auto near = [&](const std::vector<int>& other) {
-    return share_a_core(node.cores, node.allowed[local], other);
-  };
-  if (std::ranges::any_of(node.allowed, near))
+  if (shares_cores(node, local))
     return "shares cores, or hardware threads of one core, with a rank that is bound otherwise: "
            "bind to whole cores (mpirun --bind-to core, srun --hint=nomultithread)";
   const auto online = std::size_t(node.online);
@@ -114,10 +118,12 @@ std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed, std
 }
 
 bool share_a_core(const CoreList& cores, const std::vector<int>& a, const std::vector<int>& b) {
-  return a != b && std::ranges::any_of(cores, [&](const std::vector<int>& core) {
-           return std::ranges::find_first_of(core, a) != core.end() &&
-                  std::ranges::find_first_of(core, b) != core.end();
-         });
+  if (a == b) return false;
+  for (const std::vector<int>& core : cores) {
+    const bool of_a = std::ranges::find_first_of(core, a) != core.end();
+    if (of_a && std::ranges::find_first_of(core, b) != core.end()) return true;
+  }
+  return false;
 }
 
 bool asks_for_binding(std::string launch) {
@@ -141,7 +147,8 @@ std::optional<std::size_t> number_in_environment(const char* name) {
   if (value == nullptr) return std::nullopt;
   std::string_view rest = value;
   const auto number = take_number(rest);
-  return rest.empty() ? number : std::nullopt;
+  if (!rest.empty()) return std::nullopt;
+  return number;
 }
 
 bool has_own_binding() { return std::getenv("RUEDA_BINDING") != nullptr; }
@@ -192,9 +199,10 @@ std::size_t number_after(const std::filesystem::path& file, std::string_view nam
 double core_share(const NodeCores& node, std::size_t local) {
   double share = 0;
   for (const int core : node.allowed[local]) {
-    const auto sharers = std::ranges::count_if(
-        node.allowed, [core](auto& cores) { return std::ranges::count(cores, core) > 0; });
-    share += 1.0 / double(sharers);
+    int sharers = 0;
+    for (const auto& cores : node.allowed)
+      if (std::ranges::count(cores, core) > 0) ++sharers;
+    share += 1.0 / sharers;
   }
   if (node.quota <= 0) return share;
   return std::min(share, node.quota / double(node.allowed.size()));

@@ -17,7 +17,8 @@ double forked_elements(const Graph& graph, NodeId id) {
 /// Elements of the first input that a node reads: strides may leave out most of them.
 double touched_elements(const Graph& graph, const Node& node) {
   const Shape in = graph.shape(node.inputs.front());
-  int window = std::holds_alternative<PadShortcutNode>(node.kind) ? 1 : in.height;
+  int window = in.height;
+  if (std::holds_alternative<PadShortcutNode>(node.kind)) window = 1;
   if (const auto* conv = std::get_if<ConvNode>(&node.kind)) window = conv->kernel;
   if (const auto* pool = std::get_if<MaxPoolNode>(&node.kind)) window = pool->kernel;
   const double read = double(window) * window * node.output.height * node.output.width;
@@ -48,7 +49,8 @@ std::uint64_t training_flops(const Graph& graph) {
   std::uint64_t sum = 0;
   for (NodeId id = 0; id <= graph.logits(); ++id) {
     const bool reads_image = std::ranges::count(graph.node(id).inputs, graph.input()) > 0;
-    sum += (reads_image ? 2 : 3) * forward_flops(graph, id);
+    const unsigned products = reads_image ? 2 : 3;
+    sum += products * forward_flops(graph, id);
   }
   return sum;
 }
@@ -63,7 +65,8 @@ std::vector<Work> work_of(const Graph& graph, NodeId id, Pass pass, std::size_t 
   const auto x = double(graph.shape(node.inputs.front()).elements());
   const auto y = double(node.output.elements());
   const double residual = node.inputs.size() > 1 ? y : 0;
-  const double forked = backward ? forked_elements(graph, id) : 0;
+  double forked = 0;
+  if (backward) forked = forked_elements(graph, id);
   if (const auto* norm = std::get_if<BatchNormNode>(&node.kind)) {
     const double masked = norm->relu ? residual : 0;  // the residual's gradient, made on the way
     if (backward) return {move(2 * y + 2 * masked), move(3 * y + forked)};
@@ -77,8 +80,9 @@ std::vector<Work> work_of(const Graph& graph, NodeId id, Pass pass, std::size_t 
   const double touched = touched_elements(graph, node);
   const double flops = double(batch) * double(forward_flops(graph, id));
   if (flops == 0) {
-    const double winners = std::holds_alternative<MaxPoolNode>(node.kind) ? y : 0;
-    return {move(backward ? x + y + winners + forked : touched + y)};
+    if (!backward) return {move(touched + y)};
+    const bool has_winners = std::holds_alternative<MaxPoolNode>(node.kind);
+    return {move(x + y + (has_winners ? y : 0) + forked)};
   }
   double weights = 0;
   for_each_parameter(node.kind, [&](auto p) { weights += double(graph.parameter(p).count); });

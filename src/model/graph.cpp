@@ -52,8 +52,9 @@ std::optional<NodeId> find_partner(const Graph& graph, const FusionRules& rules,
 /// `partner`, which is node `id`, with the addition in it.
 Node merged(const Node& addition, Node partner, NodeId id) {
   partner.name = addition.name;
-  const bool first = addition.inputs.front() == id;
-  partner.inputs.push_back(first ? addition.inputs.back() : addition.inputs.front());
+  NodeId other = addition.inputs.front();
+  if (other == id) other = addition.inputs.back();
+  partner.inputs.push_back(other);
   if (auto* norm = std::get_if<BatchNormNode>(&partner.kind))
     norm->relu = std::get<AddNode>(addition.kind).relu;
   return partner;
@@ -89,7 +90,8 @@ ParameterId GraphBuilder::declare(Parameter parameter) {
 
 std::string GraphBuilder::named(const std::string& layer, const char* pytorch,
                                 const char* keras) const {
-  return graph_.origin_ == Origin::keras ? layer + "/" + keras : layer + "." + pytorch;
+  if (graph_.origin_ == Origin::keras) return layer + "/" + keras;
+  return layer + "." + pytorch;
 }
 
 ParameterId GraphBuilder::declare_bias(const std::string& layer, int units, Init init,
@@ -189,7 +191,8 @@ Graph fuse_additions(const Graph& graph, const FusionRules& rules) {
   for (NodeId id = 0; id <= graph.logits(); ++id) {
     if (taken[index(id)]) continue;
     const auto partner = partners[index(id)];
-    Node node = partner ? merged(graph.node(id), graph.node(*partner), *partner) : graph.node(id);
+    Node node = graph.node(id);
+    if (partner) node = merged(node, graph.node(*partner), *partner);
     for (NodeId& input : node.inputs) input = place[index(input)];
     place[index(id)] = static_cast<NodeId>(to.nodes_.size());
     to.nodes_.push_back(std::move(node));

@@ -17,7 +17,8 @@ namespace {
 /// How the run summed its large buckets.
 Scheme scheme_of(const RunResult& run) {
   if (run.sums_by("hierarchical")) return Scheme::hierarchical;
-  return run.sums_by("doubling") && !run.sums_by("ring") ? Scheme::doubling : Scheme::ring;
+  if (run.sums_by("doubling") && !run.sums_by("ring")) return Scheme::doubling;
+  return Scheme::ring;
 }
 
 bool is_of_network(const RunResult& run, const CostFit& fit) {
@@ -49,10 +50,12 @@ double summing_seconds(const RunResult& run) {
   return run.steady_communication.transfer + run.steady_communication.add;
 }
 
+bool is_unknown(double error) { return !std::isfinite(error); }
+
 /// The standard deviation of such errors around 0, which one parameter was fitted to. Drops those
 /// that are unknown.
 double deviation_of(std::vector<double>& errors) {
-  std::erase_if(errors, [](double error) { return !std::isfinite(error); });
+  std::erase_if(errors, is_unknown);
   double squares = 0;
   for (const double error : errors) squares += error * error;
   return std::sqrt(squares / (double(errors.size()) - 1));
@@ -66,14 +69,15 @@ double t_of(std::size_t freedom) {
   return 1.6449 + 1.5237 / n + 1.4198 / (n * n) + 0.9832 / (n * n * n);
 }
 
-/// Of the runs whose sums go over links, and of records of such sums.
+/// Of the runs whose sums go over links, and of records of such sums; 0 where there are several.
 std::size_t only_ranks_of(const Runs& runs, const Benches& benches) {
   std::set<std::size_t> counts;
   for (const RunResult& run : runs)
     if (run.sums_go_over_links()) counts.insert(run.world_size());
   for (const BenchResult& bench : benches) counts.insert(bench.ranks);
   counts.erase(1);
-  return counts.size() == 1 ? *counts.begin() : 0;
+  if (counts.size() != 1) return 0;
+  return *counts.begin();
 }
 
 Fields fields_of(const RunResult& run, const Observation& seen, const EpochForecast& forecast,
@@ -81,9 +85,10 @@ Fields fields_of(const RunResult& run, const Observation& seen, const EpochForec
   const StepForecast& step = forecast.full;
   const MeanStep& measured = run.steady_full_step;
   const double exposed = measured.phases[std::size_t(Phase::all_reduce)];
+  const char* overlap = run.overlaps ? "on" : "off";
   return {{"ranks", "P", Show::count, double(seen.ranks)},
           {"global_batch", "batch", Show::count, double(run.global_batch)},
-          {"overlap", "overlap", Show::text, run.overlaps ? "on" : "off"},
+          {"overlap", "overlap", Show::text, overlap},
           {"all_reduce", "summed by", Show::text, run.all_reduce},
           {"fitted", "fitted", Show::text, fitted},
           {"measured_epoch_seconds", "epoch, s", Show::seconds, seen.epoch.value},
@@ -115,28 +120,32 @@ double unfilled(const Scenario& scenario) {
   return 1 - images / batch / double(steps);
 }
 
+/// Unknown where nothing was lost.
+double share_of(double seconds, double lost) {
+  if (!(lost > 0)) return kUnknown;
+  return seconds / lost;
+}
+
 /// `ideal`: seconds with perfect scaling. `partial`: more than the partial last
 /// step can have cost, which is what it would if it took as long as a full step
 /// and not as long as its images.
 Fields loss_fields(const MeasuredEpoch& measured, double ideal, const EpochForecast& forecast,
                    double partial) {
   const auto& [ranks, seconds] = measured;
-  const double lost = seconds - ideal;
-  const double all_reduce =
+  double lost = seconds - ideal;
+  double all_reduce =
       double(forecast.full_steps) * forecast.full.exposed + forecast.partial.exposed;
-  const double left = std::max(0.0, lost - all_reduce - partial);
-  const bool several = ranks > 1;  // one rank loses nothing
-  const auto part = [&](double of_lost) { return several ? of_lost : kUnknown; };
-  const auto share = [&](double of_lost) { return lost > 0 ? part(of_lost) / lost : kUnknown; };
+  double left = std::max(0.0, lost - all_reduce - partial);
+  if (ranks == 1) lost = all_reduce = partial = left = kUnknown;  // one rank loses nothing
   return {{"ranks", "P", Show::count, double(ranks)},
           {"measured_seconds", "epoch, s", Show::seconds, seconds},
           {"efficiency", "eff., %", Show::percent, ideal / seconds},
-          {"lost_seconds", "lost, s", Show::seconds, part(lost)},
-          {"all_reduce_seconds", "all-reduce, s", Show::seconds, part(all_reduce)},
-          {"all_reduce_share", "share, %", Show::percent, share(all_reduce)},
-          {"partial_at_most_seconds", "partial <=, s", Show::seconds, part(partial)},
-          {"partial_at_most_share", "share, %", Show::percent, share(partial)},
-          {"unexplained_seconds", "left >=, s", Show::seconds, part(left)}};
+          {"lost_seconds", "lost, s", Show::seconds, lost},
+          {"all_reduce_seconds", "all-reduce, s", Show::seconds, all_reduce},
+          {"all_reduce_share", "share, %", Show::percent, share_of(all_reduce, lost)},
+          {"partial_at_most_seconds", "partial <=, s", Show::seconds, partial},
+          {"partial_at_most_share", "share, %", Show::percent, share_of(partial, lost)},
+          {"unexplained_seconds", "left >=, s", Show::seconds, left}};
 }
 
 }  // namespace

@@ -49,10 +49,12 @@ double mean_batch(const RunResult& run) {
   return double(run.global_batch) / double(run.world_size());
 }
 
+bool has_no_full_step(const RunResult& run) {
+  return run.steady_full_step.count == 0 || !(compute_of(run) > 0);
+}
+
 Runs with_full_steps(Runs runs) {
-  std::erase_if(runs, [](const RunResult& run) {
-    return run.steady_full_step.count == 0 || !(compute_of(run) > 0);
-  });
+  std::erase_if(runs, has_no_full_step);
   if (!runs.empty()) return runs;
   throw InputError(
       "no run to fit the compute time to: none has a full step of training; give the run.json of "
@@ -123,10 +125,16 @@ NoiseFit from_spreads(const Runs& runs) {
   return {Distribution::of_spread(mean), mean.count, false};
 }
 
+bool says_nothing(const PairRow& row) { return !(row.y > 0) || !std::isfinite(row.y); }
+
+double sum_of(const Runs& runs, double (*value)(const RunResult&)) {
+  return std::transform_reduce(runs.begin(), runs.end(), 0.0, std::plus(), value);
+}
+
 }  // namespace
 
 PairFit fit_pair(std::vector<PairRow> rows) {
-  std::erase_if(rows, [](const PairRow& row) { return !(row.y > 0) || !std::isfinite(row.y); });
+  std::erase_if(rows, says_nothing);
   PairFit fit;
   if (rows.empty()) return fit;
   solve(fit, rows);
@@ -141,9 +149,7 @@ PairFit fit_pair(std::vector<PairRow> rows) {
 
 ComputeFit fit_compute(const Runs& all) {
   const auto runs = with_full_steps(all);
-  const auto sum = [&](const auto& of) {
-    return std::transform_reduce(runs.begin(), runs.end(), 0.0, std::plus(), of);
-  };
+
   ComputeFit result;
   std::vector<PairRow> rows;
   for (const RunResult& run : runs) {
@@ -152,11 +158,13 @@ ComputeFit fit_compute(const Runs& all) {
   }
   result.fit = fit_pair(rows);
   result.runs = runs.size();
-  result.model = {.fixed = result.fit.first,
-                  .per_image = result.fit.second,
-                  .backward_share = sum(seconds_of<Phase::backward>) / sum(compute_of),
-                  .input_per_image = sum(seconds_of<Phase::load, Phase::copy>) / sum(mean_batch),
-                  .update = sum(seconds_of<Phase::optimizer, Phase::other>) / double(runs.size())};
+  result.model = {
+      .fixed = result.fit.first,
+      .per_image = result.fit.second,
+      .backward_share = sum_of(runs, seconds_of<Phase::backward>) / sum_of(runs, compute_of),
+      .input_per_image =
+          sum_of(runs, seconds_of<Phase::load, Phase::copy>) / sum_of(runs, mean_batch),
+      .update = sum_of(runs, seconds_of<Phase::optimizer, Phase::other>) / double(runs.size())};
   return result;
 }
 

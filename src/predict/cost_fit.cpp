@@ -31,9 +31,9 @@ std::string network_that_ran(const Runs& runs, const std::string& wanted) {
   for (const RunResult& run : runs) names.insert(run.model);
   if (names.count(wanted) > 0 || names.empty()) return wanted;
   if (names.size() == 1) return *names.begin();
-  const std::string which = wanted.empty() ? "say by --model which one is meant"
-                                           : "give the runs of one of them, for " +
-                                                 printable(wanted) + " to be taken from it";
+  std::string which = "say by --model which one is meant";
+  if (!wanted.empty())
+    which = "give the runs of one of them, for " + printable(wanted) + " to be taken from it";
   throw InputError("the runs are of " + words(names) + ": " + which);
 }
 
@@ -65,13 +65,15 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   std::erase_if(runs, [&](const RunResult& run) { return run.model != ran; });
   require_one_kind(runs);
   require_one_machine(runs);
-  fit.network = target.model.empty() ? ran : target.model;
+  fit.network = target.model;
+  if (fit.network.empty()) fit.network = ran;
   if (fit.network.empty())
     throw InputError(
         "nothing to predict from: name directories of runs, as in rueda predict runs/; or give "
         "--model, --compute, --batch-per-rank, --alpha and --bandwidth");
-  const std::size_t usual = runs.empty() ? kUsualImageSize : runs.front().image_size;
-  fit.image_size = target.image_size > 0 ? target.image_size : usual;
+  fit.image_size = kUsualImageSize;
+  if (!runs.empty()) fit.image_size = runs.front().image_size;
+  if (target.image_size > 0) fit.image_size = target.image_size;
   return runs;
 }
 
@@ -114,11 +116,12 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
   fit.model.compute = fit.compute->model;
   if (given.fixed) fit.model.compute.fixed = *given.fixed;
   if (!fit.compute->fit.separable) {
+    const char* fixed = given.fixed ? "given" : "0";
     fit.notes.push_back(fmt::format(
         "All runs had {} images in a micro-batch, so the fit cannot separate t0, the time that "
         "does not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
         "batches and of the last, partial step of an epoch uncertain.",
-        ran.rank_batches.front() / ran.micro_batches, given.fixed ? "given" : "0"));
+        ran.rank_batches.front() / ran.micro_batches, fixed));
   }
   if (fit.network != ran.model || fit.image_size != ran.image_size) scale_by_flops(fit, ran, graph);
 }
@@ -128,16 +131,19 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
 Link link_of(const std::optional<double>& alpha, const std::optional<double>& bandwidth,
              const std::optional<LinkFit>& fitted, const std::string& unknown) {
   if (!fitted && (!alpha || !bandwidth)) throw InputError(unknown);
-  return {alpha ? *alpha : fitted->link.alpha, bandwidth ? 1 / *bandwidth : fitted->link.beta};
+  Link link;
+  if (fitted) link = fitted->link;
+  if (alpha) link.alpha = *alpha;
+  if (bandwidth) link.beta = 1 / *bandwidth;
+  return link;
 }
 
 void set_one_level(CostFit& fit, const Given& given) {
-  const auto& fitted = fit.machine.between ? fit.machine.between : fit.machine.inside;
   std::string unknown =
       "the cost of a message is unknown: give runs with --all-reduce ring on 2 ranks or more, a "
       "record of rueda bench all-reduce by --bench, or --alpha and --bandwidth";
   for (const std::string& note : fit.machine.notes) unknown += ". " + note;
-  fit.model.machine.between = link_of(given.alpha, given.bandwidth, fitted, unknown);
+  fit.model.machine.between = link_of(given.alpha, given.bandwidth, fit.machine.only(), unknown);
   fit.model.machine.ranks_per_node = 1;
   if (!fit.machine.between && !(given.alpha && given.bandwidth)) {
     fit.notes.emplace_back(
@@ -161,9 +167,12 @@ void set_two_levels(CostFit& fit, const Given& given) {
 void set_machine(CostFit& fit, const Target& target, const Given& given) {
   Machine& machine = fit.model.machine;
   machine = {{}, {}, fit.machine.gamma, target.ranks_per_node, target.links_per_node};
-  target.ranks_per_node == 0 ? set_one_level(fit, given) : set_two_levels(fit, given);
-  const double noise = fit.machine.message_noise;
-  fit.model.message_noise = given.message_noise.value_or(std::isnan(noise) ? 0 : noise);
+  if (target.ranks_per_node == 0)
+    set_one_level(fit, given);
+  else
+    set_two_levels(fit, given);
+  if (!std::isnan(fit.machine.message_noise)) fit.model.message_noise = fit.machine.message_noise;
+  if (given.message_noise) fit.model.message_noise = *given.message_noise;
   fit.notes.insert(fit.notes.end(), fit.machine.notes.begin(), fit.machine.notes.end());
   if (machine.gamma == 0) {
     fit.notes.emplace_back(
@@ -175,9 +184,12 @@ void set_machine(CostFit& fit, const Target& target, const Given& given) {
 void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Graph& graph) {
   const bool as_run = !target.bucket_mb && !runs.empty() && fit.network == runs.front().model &&
                       !runs.front().bucket_bytes.empty();
+  if (as_run) {
+    fit.model.buckets = bucket_schedule(graph, runs.front().bucket_bytes);
+    return;
+  }
   const double bytes = target.bucket_mb.value_or(kUsualBucketMb) * kMegabyte;
-  fit.model.buckets = as_run ? bucket_schedule(graph, runs.front().bucket_bytes)
-                             : bucket_schedule(graph, std::size_t(bytes));
+  fit.model.buckets = bucket_schedule(graph, std::size_t(bytes));
 }
 
 void set_noise(CostFit& fit, const Runs& runs) {
@@ -189,11 +201,11 @@ void set_noise(CostFit& fit, const Runs& runs) {
         "equally fast.");
     return;
   }
-  fit.notes.push_back(fmt::format(
-      "The prediction of stragglers is based on {} steps of single ranks{}. It never "
-      "exceeds the slowest of these steps, so for more ranks than that it is too low. "
-      "Ranks and steps are taken as independent of each other.",
-      count_text(fitted.samples), fitted.from_steps ? "" : ", of which only quantiles are known"));
+  std::string basis = count_text(fitted.samples) + " steps of single ranks";
+  if (!fitted.from_steps) basis += ", of which only quantiles are known";
+  fit.notes.push_back("The prediction of stragglers is based on " + basis +
+                      ". It never exceeds the slowest of these steps, so for more ranks than that "
+                      "it is too low. Ranks and steps are taken as independent of each other.");
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
 #include "base/random.hpp"
 #include "model/flops.hpp"
+#include "reduce/doubling_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::predict {
@@ -19,11 +19,12 @@ std::vector<double> bucket_seconds(const CostModel& model, const Scenario& scena
   messages_alone.gamma = 0;
   std::vector<double> seconds;
   for (const Bucket& bucket : model.buckets) {
-    const auto on = [&](const Machine& machine) {
-      return all_reduce_seconds(scenario.scheme, machine, scenario.ranks, bucket.bytes);
-    };
-    const double delay = scenario.message_delay;
-    seconds.push_back(on(model.machine) + (delay > 0 ? on(messages_alone) * delay : 0));
+    double sum = all_reduce_seconds(scenario.scheme, model.machine, scenario.ranks, bucket.bytes);
+    if (scenario.message_delay > 0) {
+      sum += scenario.message_delay *
+             all_reduce_seconds(scenario.scheme, messages_alone, scenario.ranks, bucket.bytes);
+    }
+    seconds.push_back(sum);
   }
   return seconds;
 }
@@ -48,7 +49,8 @@ double ring_step(const Machine& machine, std::size_t ranks, double bytes) {
   const double inside = machine.inside.message_seconds(bytes);
   const double between = machine.between.message_seconds(bytes);
   if (!machine.spans_nodes(ranks)) return inside;
-  return machine.ranks_per_node == 1 ? between : std::max(inside, between);
+  if (machine.ranks_per_node == 1) return between;
+  return std::max(inside, between);
 }
 
 /// Seconds of a message between nodes while `senders` ranks of a node send one each.
@@ -60,17 +62,19 @@ double shared_message(const Machine& machine, std::size_t senders, double bytes)
 constexpr unsigned kIndexBits = 12;
 constexpr std::size_t kValues = 1U << kIndexBits;
 
+/// Of -log(1-u) from 0 to i / kValues: (1-u) log(1-u) + u.
+double integral_to(std::size_t i) {
+  if (i == kValues) return 1;
+  const double u = double(i) / kValues;
+  return (1 - u) * std::log(1 - u) + u;
+}
+
 /// An exponential distribution of mean 1 in steps of equal probability, each
-/// with the mean of its values: the integral of -log(1-u) is (1-u) log(1-u) +
-/// u.
+/// with the mean of its values.
 std::array<float, kValues> exponential_values() {
-  const auto integral = [](std::size_t i) {
-    const double u = double(i) / kValues;
-    return i == kValues ? 1.0 : (1 - u) * std::log(1 - u) + u;
-  };
   std::array<float, kValues> values{};
   for (std::size_t i = 0; i < kValues; ++i)
-    values[i] = float((integral(i + 1) - integral(i)) * kValues);
+    values[i] = float((integral_to(i + 1) - integral_to(i)) * kValues);
   return values;
 }
 
@@ -107,8 +111,8 @@ Distribution Distribution::of_spread(const Spread& spread) {
 }
 
 double Distribution::quantile(double u) const {
-  const auto above = std::upper_bound(knots_.begin() + 1, knots_.end() - 1, u,
-                                      [](double x, const Knot& knot) { return x < knot.u; });
+  const auto above =
+      std::ranges::upper_bound(knots_.begin() + 1, knots_.end() - 1, u, {}, &Knot::u);
   const Knot& to = *above;
   const Knot& from = *(above - 1);
   return from.value + (to.value - from.value) * (u - from.u) / (to.u - from.u);
@@ -147,14 +151,16 @@ std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> 
     unknown.push_back({b, 1});
   }
   const std::size_t slots = end - GradientLayout(graph).slots_offset();
-  return slots <= kMostSlots * kSlotFloats ? schedule_of(graph, ends) : unknown;
+  if (slots > kMostSlots * kSlotFloats) return unknown;
+  return schedule_of(graph, ends);
 }
 
 BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double> seconds,
                         double backward, bool overlap) {
   BucketTimes times;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    const double ready = overlap ? buckets[i].ready * backward : backward;
+    double ready = backward;
+    if (overlap) ready *= buckets[i].ready;
     times.ended = std::max(times.ended, ready) + seconds[i];
     times.all_reduce += seconds[i];
   }
@@ -198,8 +204,8 @@ EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario) {
                       .partial_images = scenario.images % scenario.global_batch};
   if (epoch.partial_images > 0)
     epoch.partial = forecast_step(model, scenario, epoch.partial_images);
-  epoch.full =
-      epoch.full_steps > 0 ? forecast_step(model, scenario, scenario.global_batch) : epoch.partial;
+  epoch.full = epoch.partial;
+  if (epoch.full_steps > 0) epoch.full = forecast_step(model, scenario, scenario.global_batch);
   epoch.seconds = double(epoch.full_steps) * epoch.full.seconds() + epoch.partial.seconds();
   return epoch;
 }
@@ -250,25 +256,21 @@ double hierarchical_seconds(const Machine& machine, std::size_t ranks, double by
 
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes) {
   if (ranks <= 1) return 0;
-  const std::size_t left = std::bit_floor(ranks - 1);  // sums apart from the rest
-  const std::size_t right = ranks - left;
-  const double message = machine.spans_nodes(ranks)
-                             ? shared_message(machine, machine.ranks_per_node, bytes)
-                             : machine.inside.message_seconds(bytes);
-  // How often the ranks that have the sum double until all of the left part have it.
-  const auto copies = double(std::bit_width((left - 1) / right));
-  const double parts =
-      std::max(doubling_seconds(machine, left, bytes), doubling_seconds(machine, right, bytes));
-  return parts + message + bytes * machine.gamma + copies * message;
+  const DoublingBlock block{0, int(ranks)};
+  double message = machine.inside.message_seconds(bytes);
+  if (machine.spans_nodes(ranks)) message = shared_message(machine, machine.ranks_per_node, bytes);
+  const double left = doubling_seconds(machine, std::size_t(block.left().count), bytes);
+  const double right = doubling_seconds(machine, std::size_t(block.right().count), bytes);
+  const double spreads = block.spreads() * message;
+  return std::max(left, right) + message + bytes * machine.gamma + spreads;
 }
 
 double all_reduce_seconds(Scheme scheme, const Machine& machine, std::size_t ranks, double bytes) {
   constexpr std::array kSchemes = {ring_seconds, hierarchical_seconds, doubling_seconds};
-  const auto seconds = [&](const auto& scheme_seconds) {
-    return scheme_seconds(machine, ranks, bytes);
-  };
-  return scheme == Scheme::best ? seconds(*std::ranges::min_element(kSchemes, {}, seconds))
-                                : seconds(kSchemes.at(std::size_t(scheme)));
+  if (scheme != Scheme::best) return kSchemes.at(std::size_t(scheme))(machine, ranks, bytes);
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto seconds : kSchemes) least = std::min(least, seconds(machine, ranks, bytes));
+  return least;
 }
 
 double simulate_ring(const RingSimulation& ring) {

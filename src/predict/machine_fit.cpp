@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 #include <fmt/ranges.h>
 
+#include "base/json_view.hpp"
 #include "predict/predict.hpp"
-#include "study/json_view.hpp"
 
 namespace rueda::predict {
 namespace {
@@ -46,27 +45,25 @@ struct Level {
 
 /// Whether the times of the run's buckets mean what the ring's closed form says.
 bool sums_like_a_ring(const RunResult& run) {
-  return run.sums_go_over_links() &&
-         std::ranges::any_of(std::array{"ring", "mpi", "nccl"},
-                             [&](const char* word) { return run.sums_by(word); });
+  if (!run.sums_go_over_links()) return false;
+  return run.sums_by("ring") || run.sums_by("mpi") || run.sums_by("nccl");
 }
 
-/// Calls `use(ranks, bucket)` for the buckets of a run on several ranks that are large enough.
-template <typename Use>
-void for_buckets(const RunResult& run, Use use) {
-  if (run.world_size() < 2 || !run.sums_go_over_links()) return;
-  for (const BucketResult& b : run.steady_communication.buckets) {
-    if (b.bytes > kSmallBytes && b.busy.count > 0) use(run.world_size(), b);
-  }
+/// Of a run on several ranks, those that are large enough.
+std::vector<const BucketResult*> large_buckets(const RunResult& run) {
+  std::vector<const BucketResult*> large;
+  if (run.world_size() < 2 || !run.sums_go_over_links()) return large;
+  for (const BucketResult& b : run.steady_communication.buckets)
+    if (b.bytes > kSmallBytes && b.busy.count > 0) large.push_back(&b);
+  return large;
 }
 
 /// Seconds for each byte added, of each bucket.
 std::vector<double> gammas(const Runs& runs) {
   std::vector<double> each;
   for (const RunResult& run : runs) {
-    for_buckets(run, [&](std::size_t ranks, const BucketResult& b) {
-      if (b.add.mean > 0) each.push_back(b.add.mean / added_bytes(ranks, b.bytes));
-    });
+    for (const BucketResult* b : large_buckets(run))
+      if (b->add.mean > 0) each.push_back(b->add.mean / added_bytes(run.world_size(), b->bytes));
   }
   return each;
 }
@@ -88,12 +85,19 @@ std::optional<LinkFit> from_runs(const Runs& runs, bool inside) {
   Level level;
   for (const RunResult& run : runs) {
     if ((run.hosts.size() == 1) != inside || !sums_like_a_ring(run)) continue;
-    for_buckets(run, [&](std::size_t ranks, const BucketResult& b) {
-      // The mean, because a step waits for slow messages, too, and the median leaves them out.
-      level.add(ranks, b.bytes, b.transfer.mean, fmt::format("runs, P = {}", ranks));
-    });
+    const std::size_t ranks = run.world_size();
+    // The mean, because a step waits for slow messages, too, and the median leaves them out.
+    for (const BucketResult* b : large_buckets(run))
+      level.add(ranks, b->bytes, b->transfer.mean, fmt::format("runs, P = {}", ranks));
   }
   return level.fitted();
+}
+
+std::optional<LinkFit> fit_level(const Runs& runs, const Benches& benches, bool inside,
+                                 double gamma) {
+  const auto measured = from_benches(benches, inside, gamma);
+  if (measured) return measured;
+  return from_runs(runs, inside);
 }
 
 /// Relative to its mean, a sum of 2(P-1) independent messages varies 1 /
@@ -122,12 +126,14 @@ Texts notes_on_sums(const Runs& runs) {
   }
   Texts notes;
   for (const auto& [like_a_ring, name] : sums) {
-    notes.push_back(like_a_ring
-                        ? "For runs that summed gradients by " + name +
-                              ", alpha and beta are those of a ring that takes the same time."
-                        : "Runs that summed gradients by " + name +
-                              " are not used for alpha and beta: their time is not that of a ring, "
-                              "and shared memory sends no messages.");
+    if (like_a_ring) {
+      notes.push_back("For runs that summed gradients by " + name +
+                      ", alpha and beta are those of a ring that takes the same time.");
+    } else {
+      notes.push_back("Runs that summed gradients by " + name +
+                      " are not used for alpha and beta: their time is not that of a ring, and "
+                      "shared memory sends no messages.");
+    }
   }
   return notes;
 }
@@ -155,11 +161,10 @@ MachineFit fit_machine(const Runs& runs, const Benches& benches, std::optional<d
   const std::vector<double> each = gammas(runs);
   MachineFit fit;
   fit.gamma_rows = each.size();
-  fit.gamma = gamma.value_or(each.empty() ? 0 : median_of(each));
-  for (const bool inside : {true, false}) {
-    const auto measured = from_benches(benches, inside, fit.gamma);
-    (inside ? fit.inside : fit.between) = measured ? measured : from_runs(runs, inside);
-  }
+  if (!each.empty()) fit.gamma = median_of(each);
+  if (gamma) fit.gamma = *gamma;
+  fit.inside = fit_level(runs, benches, true, fit.gamma);
+  fit.between = fit_level(runs, benches, false, fit.gamma);
   fit.message_noise = message_noise(benches);
   fit.notes = notes_on_sums(runs);
   return fit;

@@ -92,6 +92,12 @@ struct MachineFit {
   /// independent; NaN: unknown.
   double message_noise = kUnknown;
   Texts notes;  ///< what was left out, and why
+
+  /// Where all links are taken to be of one kind.
+  const std::optional<LinkFit>& only() const noexcept {
+    if (between) return between;
+    return inside;
+  }
 };
 
 /// gamma from the runs' buckets, by the median of seconds adding / bytes added.

@@ -28,13 +28,15 @@ std::optional<double> amount(const std::string& text, const Units& units) {
   if (!number || !std::isfinite(*number) || *number < 0) return std::nullopt;
   take(unit, " ");
   const auto found = units.find(std::string(unit));
-  return found == units.end() ? std::nullopt : std::optional(*number * found->second);
+  if (found == units.end()) return std::nullopt;
+  return *number * found->second;
 }
 
 /// 0 where it is no number of ranks.
 std::size_t rank_count(std::string_view word) {
   const std::size_t number = take_number(word).value_or(0);
-  return word.empty() && number <= kMostRanks ? number : 0;
+  if (!word.empty() || number > kMostRanks) return 0;
+  return number;
 }
 
 /// Appends what stands for "..." between `ranks` and `last`.
@@ -42,10 +44,13 @@ void continue_to(std::vector<std::size_t>& ranks, std::size_t last) {
   const std::size_t n = ranks.size();
   const bool grows = ranks[n - 1] % ranks[n - 2] == 0 &&
                      (n < 3 || ranks[n - 1] * ranks[n - 3] == ranks[n - 2] * ranks[n - 2]);
-  const std::size_t factor = grows ? ranks[n - 1] / ranks[n - 2] : 1;
-  const std::size_t difference = grows ? 0 : ranks[n - 1] - ranks[n - 2];
-  const auto next = [&] { return ranks.back() * factor + difference; };
-  while (next() < last) ranks.push_back(next());
+  std::size_t factor = 1, difference = 0;
+  if (grows)
+    factor = ranks[n - 1] / ranks[n - 2];
+  else
+    difference = ranks[n - 1] - ranks[n - 2];
+  std::size_t next = ranks.back() * factor + difference;
+  for (; next < last; next = next * factor + difference) ranks.push_back(next);
 }
 
 enum class Kind { rate, time, factor };
@@ -56,24 +61,40 @@ struct Word {
   void (*apply)(CostModel& model, const Change& change);
 };
 
-void set_rate(double& seconds_per_byte, const Change& change) {
-  seconds_per_byte = change.is_factor ? seconds_per_byte / change.value : 1 / change.value;
+/// The rate is one over the seconds of a byte.
+void change_rate(double& seconds_per_byte, const Change& change) {
+  if (change.is_factor)
+    seconds_per_byte /= change.value;
+  else
+    seconds_per_byte = 1 / change.value;
 }
 
-void set_time(double& seconds, const Change& change) {
-  seconds = change.is_factor ? seconds * change.value : change.value;
+void change_time(double& seconds, const Change& change) {
+  if (change.is_factor)
+    seconds *= change.value;
+  else
+    seconds = change.value;
 }
 
-constexpr std::array kWords = {
-    Word{"bandwidth", Kind::rate, [](auto& m, auto& c) { set_rate(m.machine.between.beta, c); }},
-    Word{"latency", Kind::time, [](auto& m, auto& c) { set_time(m.machine.between.alpha, c); }},
-    Word{"inside-bandwidth", Kind::rate,
-         [](auto& m, auto& c) { set_rate(m.machine.inside.beta, c); }},
-    Word{"inside-latency", Kind::time,
-         [](auto& m, auto& c) { set_time(m.machine.inside.alpha, c); }},
-    Word{"add-rate", Kind::rate, [](auto& m, auto& c) { set_rate(m.machine.gamma, c); }},
-    Word{"compute-time", Kind::factor, [](auto& m, auto& c) { m.compute.slow_down(c.value); }},
-    Word{"noise", Kind::factor, [](auto& m, auto& c) { m.noise = m.noise.spread_by(c.value); }}};
+void change_bandwidth(CostModel& m, const Change& c) { change_rate(m.machine.between.beta, c); }
+void change_latency(CostModel& m, const Change& c) { change_time(m.machine.between.alpha, c); }
+void change_inside_bandwidth(CostModel& m, const Change& c) {
+  change_rate(m.machine.inside.beta, c);
+}
+void change_inside_latency(CostModel& m, const Change& c) {
+  change_time(m.machine.inside.alpha, c);
+}
+void change_add_rate(CostModel& m, const Change& c) { change_rate(m.machine.gamma, c); }
+void change_compute_time(CostModel& m, const Change& c) { m.compute.slow_down(c.value); }
+void change_noise(CostModel& m, const Change& c) { m.noise = m.noise.spread_by(c.value); }
+
+constexpr std::array kWords = {Word{"bandwidth", Kind::rate, change_bandwidth},
+                               Word{"latency", Kind::time, change_latency},
+                               Word{"inside-bandwidth", Kind::rate, change_inside_bandwidth},
+                               Word{"inside-latency", Kind::time, change_inside_latency},
+                               Word{"add-rate", Kind::rate, change_add_rate},
+                               Word{"compute-time", Kind::factor, change_compute_time},
+                               Word{"noise", Kind::factor, change_noise}};
 
 const Word& word_of(const std::string& name, const std::string& part) {
   const auto* word = std::ranges::find(kWords, name, &Word::name);
@@ -86,7 +107,8 @@ const Word& word_of(const std::string& name, const std::string& part) {
 Change change_of(const std::string& part) {
   const std::size_t equals = part.find('=');
   const Word word = word_of(part.substr(0, equals), part);
-  const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+  std::string value;
+  if (equals != part.npos) value = part.substr(equals + 1);
   const std::string option = std::string("--what-if ") + word.name;
   if (const auto factor = amount(value, {{"x", 1}})) {
     if (word.kind == Kind::rate && *factor == 0) refuse(option, "0x", "a rate has to stay above 0");
@@ -125,6 +147,7 @@ std::vector<std::size_t> parse_rank_list(const std::string& option, const std::s
   std::vector<std::size_t> ranks;
   bool goes_on = false;
   bool valid = true;
+  std::size_t last = 0;
   for (const std::string& word : split_words(text)) {
     if (word == "...") {
       valid = valid && ranks.size() >= 2 && !goes_on;
@@ -132,10 +155,11 @@ std::vector<std::size_t> parse_rank_list(const std::string& option, const std::s
       continue;
     }
     const std::size_t count = rank_count(word);
-    valid = valid && count > (ranks.empty() ? 0 : ranks.back());
+    valid = valid && count > last;
     if (!valid) break;
     if (std::exchange(goes_on, false)) continue_to(ranks, count);
     ranks.push_back(count);
+    last = count;
   }
   if (valid && !goes_on && !ranks.empty()) return ranks;
   refuse(option, text,

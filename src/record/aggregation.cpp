@@ -13,7 +13,8 @@ namespace {
 KindSums sums_of(Epochs epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums;
   for (const EpochRecord& epoch : epochs) {
-    const EpochSums own = epoch.written ? epoch.sums : sum_up(epoch.step_records, global_batch);
+    EpochSums own = epoch.sums;
+    if (!epoch.written) own = sum_up(epoch.step_records, global_batch);
     if (kind != StepKind::partial) sums += own.full;
     if (kind != StepKind::full) sums += own.partial;
   }
@@ -30,28 +31,56 @@ constexpr std::array<std::pair<Spread StepBreakdown::*, double RankSums::*>, 7> 
      {&StepBreakdown::copy, &RankSums::copy},
      {&StepBreakdown::copy_bytes, &RankSums::copy_bytes}}};
 
+double seconds_in(const StepRecord& step, Phase phase) { return step.phases[std::size_t(phase)]; }
+
+bool is_resumed(const EpochRecord& epoch) { return epoch.resumed_at_step.has_value(); }
+bool took_no_step(const RankSums& rank) { return rank.steps == 0; }
+
+/// Seconds of a mean step, of each rank that took steps.
+struct MeanSteps {
+  std::vector<std::size_t> ranks;
+  std::vector<double> useful;  ///< without the all-reduce
+  std::array<std::vector<double>, kPhases> phases;
+};
+
+MeanSteps mean_steps(const std::vector<RankSums>& ranks) {
+  MeanSteps mean;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const RankSums& s = ranks[rank];
+    if (s.steps == 0) continue;
+    mean.ranks.push_back(rank);
+    mean.useful.push_back((s.seconds - s.phases[kAllReduce]) / double(s.steps));
+    for (std::size_t p = 0; p < kPhases; ++p)
+      mean.phases[p].push_back(s.phases[p] / double(s.steps));
+  }
+  return mean;
+}
+
 LateRank late_rank(const std::vector<RankSums>& ranks) {
   LateRank late;
-  std::vector<std::size_t> of;  // those that took steps
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    if (ranks[rank].steps > 0) of.push_back(rank);
-  if (of.size() < 2) return late;
-  const auto per_step = [&](auto seconds) {
-    return values_of(of, [&](std::size_t r) { return seconds(ranks[r]) / double(ranks[r].steps); });
-  };
-  const auto useful = per_step([](const RankSums& s) { return s.seconds - s.phases[kAllReduce]; });
-  const auto slot = std::size_t(std::ranges::max_element(useful) - useful.begin());
-  late.rank = of[slot];
-  late.useful = useful[slot] - median_of_others(useful, slot);
+  const MeanSteps mean = mean_steps(ranks);
+  if (mean.ranks.size() < 2) return late;
+  const auto slot = std::size_t(std::ranges::max_element(mean.useful) - mean.useful.begin());
+  late.rank = mean.ranks[slot];
+  late.useful = mean.useful[slot] - median_of_others(mean.useful, slot);
   for (std::size_t p = 0; p < kPhases; ++p) {
-    const auto seconds = per_step([p](const RankSums& s) { return s.phases[p]; });
-    const double excess = seconds[slot] - median_of_others(seconds, slot);
+    const double excess = mean.phases[p][slot] - median_of_others(mean.phases[p], slot);
     if (p == kAllReduce || excess <= late.seconds) continue;
     late.phase = p;
     late.seconds = excess;
   }
   return late;
 }
+
+/// Over ranks, of the mean over a rank's steps.
+template <typename Value>
+Spread per_step(const std::vector<RankSums>& ranks, Value value) {
+  std::vector<double> means;
+  for (const RankSums& s : ranks) means.push_back(std::invoke(value, s) / double(s.steps));
+  return spread_of(means);
+}
+
+double transfer_of(const RankSums& s) { return s.busy - s.wait - s.add; }
 
 }  // namespace
 
@@ -64,10 +93,11 @@ std::optional<Disturbance> disturbance_in(const EpochRecord& epoch) {
     std::size_t row = 0;
     std::size_t longest = 0;
     for (const StepRecord& step : epoch.step_records[rank]) {
-      const bool disturbed = is_disturbed(step.cores.share());
-      row = disturbed ? row + 1 : 0;
-      longest = std::max(longest, row);
-      if (!disturbed) continue;
+      if (!is_disturbed(step.cores.share())) {
+        row = 0;
+        continue;
+      }
+      longest = std::max(longest, ++row);
       ++mine.steps;
       sum.got += step.cores.got;
       sum.wanted += step.cores.wanted;
@@ -82,32 +112,31 @@ std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInf
   const auto found = disturbance_in(epoch);
   if (!found) return "";
   const RankInfo& rank = ranks.at(found->rank);
+  const int threads = rank.threads;
+  std::string cores = fmt::format("{} core", threads);
+  if (threads != 1) cores += "s";
+  std::string remedy;
+  if (threads > 1) remedy = fmt::format(", or lower --threads from {}", threads);
   return fmt::format(
-      "rank {} on {} got {:.0f} % of the time of its {} core{} in {} of {} steps of epoch {}: "
+      "rank {} on {} got {:.0f} % of the time of its {} in {} of {} steps of epoch {}: "
       "other "
       "programs, a CPU quota or other virtual machines took the rest, and its times do not show "
       "what the machine can do; give it cores of its own (top shows who has them; in Slurm "
       "#SBATCH --exclusive){}",
-      found->rank, rank.host, 100 * found->share, rank.threads, rank.threads == 1 ? "" : "s",
-      found->steps, epoch.step_records.at(found->rank).size(), epoch.epoch,
-      rank.threads > 1 ? fmt::format(", or lower --threads from {}", rank.threads) : "");
+      found->rank, rank.host, 100 * found->share, cores, found->steps,
+      epoch.step_records.at(found->rank).size(), epoch.epoch, remedy);
 }
 
 StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums = sums_of(epochs, global_batch, kind);
   StepBreakdown b;
-  b.steps = sums.ranks.empty() ? 0 : sums.ranks.front().steps;
+  if (!sums.ranks.empty()) b.steps = sums.ranks.front().steps;
   b.latest = late_rank(sums.ranks);
-  std::erase_if(sums.ranks, [](const RankSums& s) { return s.steps == 0; });
-  const auto per_step = [&sums](auto value) {
-    return spread_of(values_of(sums.ranks, [&value](const RankSums& s) {
-      return std::invoke(value, s) / double(s.steps);
-    }));
-  };
+  std::erase_if(sums.ranks, took_no_step);
   for (std::size_t p = 0; p < kPhases; ++p)
-    b.phases[p] = per_step([p](const RankSums& s) { return s.phases[p]; });
-  b.transfer = per_step([](const RankSums& s) { return s.busy - s.wait - s.add; });
-  for (const auto& [spread, sum] : kMeans) b.*spread = per_step(sum);
+    b.phases[p] = per_step(sums.ranks, [p](const RankSums& s) { return s.phases[p]; });
+  b.transfer = per_step(sums.ranks, transfer_of);
+  for (const auto& [spread, sum] : kMeans) b.*spread = per_step(sums.ranks, sum);
   b.slowest = spread_of(sums.slowest);
   b.slowest_busy = spread_of(sums.slowest_busy).mean;
   return b;
@@ -115,14 +144,16 @@ StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind)
 
 SteadyState steady_state(const RunRecord& run) {
   SteadyState steady;
-  steady.epochs = steady_stretch(
-      std::span(run.epochs), [](const EpochRecord& e) { return e.resumed_at_step.has_value(); },
-      &EpochRecord::ranks);
+  steady.epochs = steady_stretch(std::span(run.epochs), is_resumed, &EpochRecord::ranks);
   steady.includes_warm_up = steady.epochs.empty() && !run.epochs.empty();
   if (steady.includes_warm_up) steady.epochs = std::span(run.epochs).last(1);
-  steady.ranks = steady.epochs.empty() ? run.ranks.size() : steady.epochs.back().ranks;
+  steady.ranks = run.ranks.size();
   steady.epoch_seconds = median_of(values_of(steady.epochs, &EpochRecord::seconds));
-  const double images = steady.epochs.empty() ? NAN : double(steady.epochs.back().train.samples);
+  double images = NAN;
+  if (!steady.epochs.empty()) {
+    steady.ranks = steady.epochs.back().ranks;
+    images = double(steady.epochs.back().train.samples);
+  }
   steady.images_per_second = images / steady.epoch_seconds;
   steady.efficiency = median_epoch(values_of(steady.epochs, efficiency_seconds));
   return steady;
@@ -137,15 +168,14 @@ EfficiencySeconds efficiency_seconds(const EpochRecord& epoch) {
   result.seconds = epoch.seconds;
   const auto& records = epoch.step_records;
   if (epoch.written || records.empty() || epoch.resumed_at_step.value_or(0) > 0) return result;
-  const auto in = [](const StepRecord& s, Phase phase) { return s.phases[std::size_t(phase)]; };
   std::vector<double> useful(records.size());
   std::vector<double> clocks(records.size());
   for (std::size_t step = 0; step < records.front().size(); ++step) {
     double summed = 0;  // when the last rank is there
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
       const StepRecord& s = records[rank].at(step);
-      const double own = s.seconds - in(s, Phase::all_reduce);
-      const double after = in(s, Phase::optimizer) + in(s, Phase::other);
+      const double own = s.seconds - seconds_in(s, Phase::all_reduce);
+      const double after = seconds_in(s, Phase::optimizer) + seconds_in(s, Phase::other);
       useful[rank] += own;
       summed = std::max(summed, clocks[rank] + own - after);
       clocks[rank] = after;  // after the sum
@@ -172,9 +202,9 @@ std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<Rank
   std::vector<std::pair<std::string, std::vector<double>>> found;
   for (const RankInfo& rank : ranks) {
     for (const auto& [name, seconds] : rank.startup) {
-      auto& item = group_of(found, [&](const auto& one) { return one.first == name; });
-      item.first = name;
-      item.second.push_back(seconds);
+      auto item = std::ranges::find(found, name, &decltype(found)::value_type::first);
+      if (item == found.end()) item = found.insert(item, {name, {}});
+      item->second.push_back(seconds);
     }
   }
   std::vector<std::pair<std::string, Spread>> items;
@@ -185,8 +215,9 @@ std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<Rank
 double startup_seconds(const std::vector<RankInfo>& ranks) {
   double longest = 0;
   for (const RankInfo& rank : ranks) {
-    const auto seconds = values_of(rank.startup, [](const auto& item) { return item.second; });
-    longest = std::max(longest, sum_of(seconds));
+    double seconds = 0;
+    for (const auto& [item, time] : rank.startup) seconds += time;
+    longest = std::max(longest, seconds);
   }
   return longest;
 }
@@ -196,8 +227,9 @@ double training_seconds(const RunRecord& run) {
 }
 
 double evaluation_seconds(const RunRecord& run) {
-  return sum_of(
-      values_of(run.epochs, [](const EpochRecord& e) { return e.test ? e.test->seconds : 0; }));
+  double seconds = 0;
+  for (const EpochRecord& epoch : run.epochs) seconds += epoch.test.value_or(Score()).seconds;
+  return seconds;
 }
 
 Energy run_energy(const RunRecord& run) {

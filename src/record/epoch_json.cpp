@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 #include "record/aggregation.hpp"
+#include "record/epoch_parts.hpp"
 #include "record/json_parts.hpp"
 #include "record/run_json.hpp"
 
@@ -23,26 +24,25 @@ struct RankTotal : RankSums {
   std::vector<double> full_compute;  ///< the same without what it waited for the all-reduce
 };
 
-/// Of an epoch in a checkpoint's history, and not in run.json.
-constexpr const char* kHistorySums = "sums";
-
 Json spread_of_values(const std::vector<double>& values) { return spread_json(spread_of(values)); }
 
-const std::tuple kRankTotalFields{
-    Field{"rank", &RankTotal::rank},
-    Field{"seconds", &RankTotal::seconds},
-    Field{"samples", &RankTotal::samples},
-    Field{"phases", phases_of<RankTotal>},
-    Field{"all_reduce_busy", &RankTotal::busy},
-    Field{"all_reduce_wait", &RankTotal::wait},
-    Field{"all_reduce_add", &RankTotal::add},
-    Field{"prepare_busy", &RankTotal::prepare},
-    Field{"copy_busy", &RankTotal::copy},
-    Field{"copy_bytes", &RankTotal::copy_bytes},
-    Field{"core_share", [](const RankTotal& t) { return t.cores_got / t.cores_wanted; }},
-    Field{"full_step_seconds", [](const RankTotal& t) { return spread_of_values(t.full_steps); }},
-    Field{"full_step_compute_seconds",
-          [](const RankTotal& t) { return spread_of_values(t.full_compute); }}};
+double core_time_share(const RankTotal& t) { return t.cores_got / t.cores_wanted; }
+Json full_step_seconds(const RankTotal& t) { return spread_of_values(t.full_steps); }
+Json full_compute_seconds(const RankTotal& t) { return spread_of_values(t.full_compute); }
+
+const std::tuple kRankTotalFields{Field{"rank", &RankTotal::rank},
+                                  Field{"seconds", &RankTotal::seconds},
+                                  Field{"samples", &RankTotal::samples},
+                                  Field{"phases", phases_of<RankTotal>},
+                                  Field{"all_reduce_busy", &RankTotal::busy},
+                                  Field{"all_reduce_wait", &RankTotal::wait},
+                                  Field{"all_reduce_add", &RankTotal::add},
+                                  Field{"prepare_busy", &RankTotal::prepare},
+                                  Field{"copy_busy", &RankTotal::copy},
+                                  Field{"copy_bytes", &RankTotal::copy_bytes},
+                                  Field{"core_share", core_time_share},
+                                  Field{"full_step_seconds", full_step_seconds},
+                                  Field{"full_step_compute_seconds", full_compute_seconds}};
 
 const std::tuple kMeanStepFields{Field{"count", &StepBreakdown::steps},
                                  Field{"seconds", &StepBreakdown::step},
@@ -73,12 +73,26 @@ const std::tuple kInputFields{Field{"steps", &StepBreakdown::steps},
 /// Seconds of one bucket in a step of a rank: complete until its all-reduce
 /// began, the all-reduce, and of this waiting for later ranks, messages,
 /// adding.
-constexpr std::array<std::pair<const char*, double (*)(const BucketRecord&)>, 5> kBucketTimes = {
-    {{"queued", [](const BucketRecord& r) { return r.begin - r.ready; }},
-     {"busy", [](const BucketRecord& r) { return r.end - r.begin; }},
-     {"wait", [](const BucketRecord& r) { return r.wait; }},
-     {"transfer", [](const BucketRecord& r) { return r.transfer - r.wait; }},
-     {"add", [](const BucketRecord& r) { return r.add; }}}};
+struct BucketTimes {
+  std::vector<double> queued, busy, wait, transfer, add;
+
+  void add_record(const BucketRecord& r) {
+    queued.push_back(r.begin - r.ready);
+    busy.push_back(r.end - r.begin);
+    wait.push_back(r.wait);
+    transfer.push_back(r.transfer - r.wait);
+    add.push_back(r.add);
+  }
+};
+template <std::vector<double> BucketTimes::*times>
+Json spread_over_steps(const BucketTimes& t) {
+  return spread_of_values(t.*times);
+}
+const std::tuple kBucketFields{Field{"queued", spread_over_steps<&BucketTimes::queued>},
+                               Field{"busy", spread_over_steps<&BucketTimes::busy>},
+                               Field{"wait", spread_over_steps<&BucketTimes::wait>},
+                               Field{"transfer", spread_over_steps<&BucketTimes::transfer>},
+                               Field{"add", spread_over_steps<&BucketTimes::add>}};
 
 std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch) {
   std::vector<RankTotal> totals(epoch.step_records.size());
@@ -95,33 +109,43 @@ std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_
   return totals;
 }
 
+std::array<Spread, kPhases> spread_over(const std::vector<RankTotal>& ranks) {
+  std::array<Spread, kPhases> phases;
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    std::vector<double> seconds;
+    for (const RankTotal& rank : ranks) seconds.push_back(rank.phases[p]);
+    phases[p] = spread_of(seconds);
+  }
+  return phases;
+}
+
 /// The mean step of one kind: null if there was none.
 Json mean_step_json(const StepBreakdown& b) {
-  return b.steps == 0 ? Json() : fields_json(b, kMeanStepFields);
+  if (b.steps == 0) return nullptr;
+  return fields_json(b, kMeanStepFields);
 }
 
 /// What is written of an epoch whose records were released.
 Json written_buckets(const EpochRecord& epoch) {
   const Json j = Json::parse(*epoch.written);
-  const auto communication = j.find("communication");  // the text may be of a file
-  const bool there = communication != j.end() && communication->contains("buckets");
-  return there ? communication->at("buckets") : Json::array();
+  const JsonView communication = JsonView(j).part("communication");  // the text may be of a file
+  if (!communication.has("buckets")) return Json::array();
+  return communication.at("buckets").json();
 }
 
 /// Over steps and ranks.
 Json buckets_json(const EpochRecord& epoch, const RunRecord& run) {
   if (epoch.written) return written_buckets(epoch);
-  std::vector<std::vector<BucketRecord>> records;  // by bucket
+  std::vector<BucketTimes> buckets;
   for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
-    records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
-    records[r.bucket].push_back(r);
+    buckets.resize(std::max<std::size_t>(buckets.size(), r.bucket + 1));
+    buckets[r.bucket].add_record(r);
   }
   Json all = Json::array();
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    Json j;
-    j["bytes"] = i < run.bucket_bytes.size() ? Json(run.bucket_bytes[i]) : Json();
-    for (const auto& [name, value] : kBucketTimes)
-      j[name] = spread_of_values(values_of(records[i], value));
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    Json j = {{"bytes", nullptr}};
+    if (i < run.bucket_bytes.size()) j["bytes"] = run.bucket_bytes[i];
+    put_fields(j, buckets[i], kBucketFields);
     all.push_back(std::move(j));
   }
   return all;
@@ -130,106 +154,35 @@ Json buckets_json(const EpochRecord& epoch, const RunRecord& run) {
 /// Per step, over all steps of `b`; buckets are those of the last epoch.
 /// Bandwidths that are not known are null.
 Json communication_json(const StepBreakdown& b, Epochs epochs, const RunRecord& run) {
-  const std::size_t ranks = epochs.empty() ? run.ranks.size() : epochs.back().ranks;
-  const auto rate = bandwidth(double(run.gradient_bytes), b.slowest_busy, ranks);
+  std::size_t ranks = run.ranks.size();
+  Json buckets = Json::array();
+  if (!epochs.empty()) {
+    ranks = epochs.back().ranks;
+    buckets = buckets_json(epochs.back(), run);
+  }
   Json j;
   j["steps"] = b.steps;
   j["bytes_per_step"] = run.gradient_bytes;
   put_fields(j, b, kCommunicationFields);
-  j["algbw_GBps"] = rate ? Json(rate->algbw) : Json();
-  j["busbw_GBps"] = rate ? Json(rate->busbw) : Json();
-  j["buckets"] = epochs.empty() ? Json::array() : buckets_json(epochs.back(), run);
+  j["algbw_GBps"] = nullptr;
+  j["busbw_GBps"] = nullptr;
+  if (const auto rate = bandwidth(double(run.gradient_bytes), b.slowest_busy, ranks)) {
+    j["algbw_GBps"] = rate->algbw;
+    j["busbw_GBps"] = rate->busbw;
+  }
+  j["buckets"] = std::move(buckets);
   return j;
 }
-
-/// NaN and infinity are null in the text.
-const std::tuple kEnergyFields{
-    NanField{"joules", &Energy::gpus},
-    NanField{"host_joules", &Energy::hosts},
-    Field{"total_joules", &Energy::total},
-    Field{"includes", &Energy::includes},
-    Field{"watt_hours", [](const Energy& e) { return e.total() / 3600; }},
-    Field{"joules_per_image", [](const Energy& e) { return e.total() / e.images; }},
-    Field{"images_per_joule", [](const Energy& e) { return e.images / e.gpus; }}};
 
 /// All of it went to the target, which ends a run.
 Json energy_json(const RunRecord& run) {
   Json j = fields_json(run_energy(run), kEnergyFields);
-  j["joules_to_target"] = run.seconds_to_target ? j["total_joules"] : Json();
-  j["watt_hours_to_target"] = run.seconds_to_target ? j["watt_hours"] : Json();
+  const Json total = j["total_joules"], watt_hours = j["watt_hours"];
+  j["joules_to_target"] = nullptr;
+  j["watt_hours_to_target"] = nullptr;
+  if (run.seconds_to_target)
+    j.update({{"joules_to_target", total}, {"watt_hours_to_target", watt_hours}});
   return j;
-}
-
-Json sums_json(const KindSums& sums) {
-  return {{"ranks", list_json(sums.ranks, kRankSumsFields)},
-          {"slowest", sums.slowest},
-          {"slowest_busy", sums.slowest_busy}};
-}
-
-KindSums kind_sums(const Json& j, std::size_t ranks) {
-  KindSums sums;
-  for (const Json& rank : j.at("ranks"))
-    read_fields(rank, sums.ranks.emplace_back(), kRankSumsFields);
-  require(sums.ranks.empty() || sums.ranks.size() == ranks, "its sums are of other ranks");
-  read_value(j, "slowest", sums.slowest);
-  read_value(j, "slowest_busy", sums.slowest_busy);
-  return sums;
-}
-
-EpochRecord epoch_record(const Json& j) {
-  EpochRecord e;
-  read_fields(j, e, kEpochFields);
-  read_fields(j, e, kEpochTimeFields);
-  e.train.seconds = e.seconds;
-  if (!j.at("val_loss").is_null()) read_fields(j, e.test.emplace(), kTestScoreFields);
-  if (j.contains("energy")) read_fields(j["energy"], e.energy, kEnergyFields);
-  e.energy.images = double(e.train.samples);
-  e.ranks = j.at("ranks").size();
-  // Versions before wrote none.
-  if (j.contains("efficiency")) read_fields(j.at("efficiency"), e.efficiency, kEfficiencyFields);
-  if (j.contains(kHistorySums)) {
-    e.sums.full = kind_sums(j.at(kHistorySums).at("full"), e.ranks);
-    e.sums.partial = kind_sums(j.at(kHistorySums).at("partial"), e.ranks);
-  }
-  e.written = share(text_of(j));
-  return e;
-}
-
-/// An element of the history's `epochs`, on one line: that of run.json, and the
-/// sums from which a later process makes the figures of several epochs.
-SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
-  if (e.written) return e.written;
-  Json j = epoch_json(e, run);
-  const EpochSums sums = sum_up(e.step_records, run.global_batch);
-  j[kHistorySums] = {{"full", sums_json(sums.full)}, {"partial", sums_json(sums.partial)}};
-  return share(text_of(j));
-}
-
-constexpr const char* kTotalSeconds = "total_seconds";
-constexpr std::string_view kBeforeEpochs = "\"epochs\":[";
-constexpr std::string_view kBehindEpochs = "]}";
-
-/// The first line of `text`, which goes from it. Throws InputError where there is none.
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  if (end == text.npos) throw InputError("it ends too early");
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return line;
-}
-
-void restore_head(RunRecord& run, std::string_view line) {
-  if (!line.ends_with(kBeforeEpochs)) throw InputError("it is no history of epochs");
-  const Json j = parse_json(std::string(line).append(kBehindEpochs));
-  run.started_at = j.at("started_at");
-  for (const Json& r : j.at("resumptions"))
-    read_fields(r, run.resumptions.emplace_back(), kResumptionFields);
-  run.earlier_seconds = number_or_nan(j, kTotalSeconds);
-  run.total_seconds = run.earlier_seconds;
-  if (!j.contains(kTotalSeconds)) return;  // of a version that wrote neither
-  for (const Json& c : j.at("checkpoints"))
-    read_fields(c, run.checkpoints.emplace_back(), kCheckpointFields);
-  read_fields(j.at("audit"), run.audit, kAuditFields);
 }
 
 }  // namespace
@@ -245,14 +198,14 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   const StepBreakdown full = break_down(one, run.global_batch, StepKind::full);
   const StepBreakdown partial = break_down(one, run.global_batch, StepKind::partial);
   const StepBreakdown all = break_down(one, run.global_batch, StepKind::all);
-  std::array<Spread, kPhases> phases;  // over ranks
-  for (std::size_t p = 0; p < kPhases; ++p)
-    phases[p] = spread_of(values_of(ranks, [p](const RankTotal& r) { return r.phases[p]; }));
   Json j = fields_json(e, kEpochFields);
-  const Json score = fields_json(e.test.value_or(Score()), kTestScoreFields);
-  for (const auto& [name, value] : score.items()) j[name] = e.test ? value : Json();
+  Json score = fields_json(e.test.value_or(Score()), kTestScoreFields);
+  if (!e.test) {
+    for (Json& value : score) value = nullptr;
+  }
+  j.update(score);
   put_fields(j, e, kEpochTimeFields);
-  j["phases"] = phases_json(phases);
+  j["phases"] = phases_json(spread_over(ranks));
   j["full_step_seconds"] = spread_json(full.slowest);
   j["partial_step_seconds"] = spread_json(partial.slowest);
   j["full_step"] = mean_step_json(full);
@@ -266,56 +219,12 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   return j;
 }
 
-void release_steps(EpochRecord& epoch, const RunRecord& run) {
-  if (epoch.written) return;
-  epoch.efficiency = efficiency_seconds(epoch);
-  epoch.written = epoch_text(epoch, run);
-  epoch.sums = sum_up(epoch.step_records, run.global_batch);
-  epoch.step_records = {};
-  epoch.bucket_records = {};
-}
-
-/// Epochs stand on lines of their own, as the run holds them: a checkpoint each
-/// epoch makes no copy of all epochs before, and limits on JSON are limits of
-/// an epoch, not of the whole history.
-TextPieces history_json(const RunRecord& run) {
-  std::string head = text_of({{"started_at", run.started_at},
-                              {"resumptions", list_json(run.resumptions, kResumptionFields)},
-                              {"checkpoints", list_json(run.checkpoints, kCheckpointFields)},
-                              {"audit", fields_json(run.audit, kAuditFields)},
-                              {kTotalSeconds, run.total_seconds}});
-  head.back() = ',';  // instead of the brace
-  TextPieces pieces = {share(head.append(kBeforeEpochs) + "\n")};
-  const SharedText comma = share(",\n");
-  for (const EpochRecord& e : run.epochs) {
-    if (pieces.size() > 1) pieces.push_back(comma);
-    pieces.push_back(epoch_text(e, run));
-  }
-  pieces.push_back(share(run.epochs.empty() ? "]}\n" : "\n]}\n"));
-  return pieces;
-}
-
-void restore_history(RunRecord& run, const std::string& text, const std::string& what) {
-  try {
-    std::string_view rest = text;
-    restore_head(run, take_line(rest));
-    for (std::string_view line; (line = take_line(rest)) != kBehindEpochs;) {
-      if (line.empty()) continue;
-      if (line.ends_with(',')) line.remove_suffix(1);
-      run.epochs.push_back(epoch_record(parse_json(line)));
-    }
-    if (!rest.empty()) throw InputError("it goes on after its end");
-  } catch (const std::exception& error) {  // Json::exception, InputError
-    throw InputError(what + ": " + error.what());
-  }
-}
-
 Json summary_json(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
   const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
   return {{"outcome", run.outcome},
-          {"failure", run.failure.empty() ? Json() : Json(run.failure)},
+          {"failure", json_of(text_or_null(&RunRecord::failure)(run))},
           {"epochs_completed", run.epochs.size()},
           {"steady_epoch_seconds", steady.epoch_seconds},
           {"steady_images_per_second", steady.images_per_second},

@@ -25,37 +25,41 @@ Json phases_json(const std::array<Value, kPhases>& values) {
   return j;
 }
 
-/// An object of names and values.
-template <typename Value>
-Json pairs_json(const std::vector<std::pair<std::string, Value>>& pairs) {
-  Json j = Json::object();
-  for (const auto& [name, value] : pairs) j[name] = json_of(value);
-  return j;
-}
-
 // What a checkpoint keeps of a run, and reads back.
 
-inline const std::tuple kCheckpointFields{
-    Field{"path", &CheckpointRecord::path},
-    Field{"epochs", &CheckpointRecord::epochs},
-    Field{"steps", &CheckpointRecord::steps},
-    Field{"bytes", &CheckpointRecord::bytes},
-    NanField{"pause_seconds", &CheckpointRecord::pause_seconds},
-    NanField{"write_seconds", &CheckpointRecord::write_seconds}};
-inline const std::tuple kAuditFields{Field{"steps", &AuditRecord::steps},
-                                     Field{"findings", &AuditRecord::findings}};
+inline auto fields_of(const CheckpointRecord&) {
+  return std::tuple{Field{"path", &CheckpointRecord::path},
+                    Field{"epochs", &CheckpointRecord::epochs},
+                    Field{"steps", &CheckpointRecord::steps},
+                    Field{"bytes", &CheckpointRecord::bytes},
+                    NanField{"pause_seconds", &CheckpointRecord::pause_seconds},
+                    NanField{"write_seconds", &CheckpointRecord::write_seconds}};
+}
+inline auto fields_of(const AuditRecord&) {
+  return std::tuple{Field{"steps", &AuditRecord::steps}, Field{"findings", &AuditRecord::findings}};
+}
 /// Of the steps of a rank: what run.json adds up over epochs.
-inline const std::tuple kRankSumsFields{
-    Field{"steps", &RankSums::steps},      Field{"samples", &RankSums::samples},
-    Field{"seconds", &RankSums::seconds},  Field{"phases", &RankSums::phases},
-    Field{"busy", &RankSums::busy},        Field{"wait", &RankSums::wait},
-    Field{"add", &RankSums::add},          Field{"prepare", &RankSums::prepare},
-    Field{"copy", &RankSums::copy},        Field{"copy_bytes", &RankSums::copy_bytes},
-    NanField{"got", &RankSums::cores_got}, NanField{"wanted", &RankSums::cores_wanted}};
-inline const std::tuple kResumptionFields{
-    Field{"at", &Resumption::at}, Field{"checkpoint", &Resumption::checkpoint},
-    Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},
-    Field{"world_size", &Resumption::ranks}};
+inline auto fields_of(const RankSums&) {
+  return std::tuple{
+      Field{"steps", &RankSums::steps},      Field{"samples", &RankSums::samples},
+      Field{"seconds", &RankSums::seconds},  Field{"phases", &RankSums::phases},
+      Field{"busy", &RankSums::busy},        Field{"wait", &RankSums::wait},
+      Field{"add", &RankSums::add},          Field{"prepare", &RankSums::prepare},
+      Field{"copy", &RankSums::copy},        Field{"copy_bytes", &RankSums::copy_bytes},
+      NanField{"got", &RankSums::cores_got}, NanField{"wanted", &RankSums::cores_wanted}};
+}
+inline auto fields_of(const KindSums&) {
+  return std::tuple{Field{"ranks", &KindSums::ranks}, Field{"slowest", &KindSums::slowest},
+                    Field{"slowest_busy", &KindSums::slowest_busy}};
+}
+inline auto fields_of(const EpochSums&) {
+  return std::tuple{Field{"full", &EpochSums::full}, Field{"partial", &EpochSums::partial}};
+}
+inline auto fields_of(const Resumption&) {
+  return std::tuple{Field{"at", &Resumption::at}, Field{"checkpoint", &Resumption::checkpoint},
+                    Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},
+                    Field{"world_size", &Resumption::ranks}};
+}
 /// An epoch's scores are nothing but samples where nothing is computed.
 inline const std::tuple kEpochFields{
     Field{"epoch", &EpochRecord::epoch},

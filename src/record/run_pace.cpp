@@ -18,9 +18,10 @@ std::size_t longest_phase(std::span<const RankTimes> ranks, std::size_t slot) {
     if (p == std::size_t(Phase::all_reduce)) continue;
     std::vector<double> seconds;
     for (const RankTimes& rank : ranks) seconds.push_back(double(rank.phases[p]));
-    const double others = ranks.size() > 1 ? median_of_others(seconds, slot) : 0;
-    if (seconds[slot] - others <= most) continue;
-    most = seconds[slot] - others;
+    double excess = seconds[slot];
+    if (ranks.size() > 1) excess -= median_of_others(seconds, slot);
+    if (excess <= most) continue;
+    most = excess;
     longest = p;
   }
   return longest;
@@ -32,7 +33,8 @@ void find_cause(StepGap& gap, std::span<const RankTimes> ranks, std::size_t stri
   const auto slot = std::size_t(latest - ranks.begin());
   std::vector<double> useful;
   for (const RankTimes& rank : ranks) useful.push_back(rank.useful());
-  const double others = ranks.size() > 1 ? median_of_others(useful, slot) : gap.usual;
+  double others = gap.usual;
+  if (ranks.size() > 1) others = median_of_others(useful, slot);
   gap.phase = std::size_t(Phase::all_reduce);
   if (useful[slot] - others < kOwnPart * excess) return;
   gap.rank = slot * stride;
@@ -55,13 +57,17 @@ void RunPace::add(std::size_t epoch, std::size_t step, std::span<const RankTimes
   next_ = (next_ + 1) % kKept;
 }
 
-double RunPace::usual_step() const { return last_.size() < kLeast ? NAN : median_of(last_); }
+double RunPace::usual_step() const {
+  if (last_.size() < kLeast) return NAN;
+  return median_of(last_);
+}
 
 /// As Evaluator::due has them.
 std::size_t RunPace::evaluations_from(std::size_t epoch) const {
   if (length_.eval_every == 0 || epoch > length_.epochs) return 0;
   const auto regular = length_.epochs / length_.eval_every - (epoch - 1) / length_.eval_every;
-  return regular + (length_.epochs % length_.eval_every == 0 ? 0 : 1);
+  if (length_.epochs % length_.eval_every == 0) return regular;
+  return regular + 1;
 }
 
 double RunPace::left_after(std::size_t epoch, std::size_t step) const {
@@ -71,15 +77,18 @@ double RunPace::left_after(std::size_t epoch, std::size_t step) const {
 
 double RunPace::left_in_evaluation(std::size_t epoch, double done, double of,
                                    double seconds) const {
-  const double rest = done > 0 ? seconds / done * (of - done) : evaluation_;
+  double rest = evaluation_;
+  if (done > 0) rest = seconds / done * (of - done);
   if (epoch >= length_.epochs) return rest;
   return rest + left_after(epoch + 1, 0);
 }
 
 std::string gap_text(const StepGap& gap, const std::vector<RankInfo>& ranks) {
-  const std::string cause = gap.rank ? fmt::format("rank {} on {}, in {}", *gap.rank,
-                                                   ranks.at(*gap.rank).host, kPhaseNames[gap.phase])
-                                     : "in the all-reduce, of no rank in particular";
+  std::string cause = "in the all-reduce, of no rank in particular";
+  if (gap.rank) {
+    cause = fmt::format("rank {} on {}, in {}", *gap.rank, ranks.at(*gap.rank).host,
+                        kPhaseNames[gap.phase]);
+  }
   return fmt::format("step {} of epoch {} took {:.3g} s, {:.0f} times the usual {:.3g} s: {}",
                      gap.step, gap.epoch, gap.seconds, gap.seconds / gap.usual, gap.usual, cause);
 }

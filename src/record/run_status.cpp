@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/text_input.hpp"
 #include "record/json_parts.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr double kSlow = 0.1;
-constexpr int kStatusVersion = 1;
+constexpr std::size_t kStatusVersion = 1;
 constexpr std::size_t kMostStatusBytes = 4'000'000;
 constexpr double kMostImages = 1e12;
 constexpr double kMostMoment = 1e10;  // the year 2286
@@ -75,14 +74,15 @@ std::string to_json(const RunStatus& status) {
 RunStatus read_status(const std::filesystem::path& run_directory) {
   const std::filesystem::path path = run_directory / kStatusName;
   const InputFile file{path, path.string(), "give the directory of a run that has begun to train"};
-  const Json j = parse_json(read_text(file, kMostStatusBytes), file);
+  const Json json = read_json(file, kMostStatusBytes);
+  const JsonView j(json);
   RunStatus status;
   try {
-    require(j.at("schema") == "rueda-status" && j.at("schema_version") == kStatusVersion, "");
+    j.require_schema("rueda-status", kStatusVersion, "status.json");
     read_fields(j, status, kStatusFields);
     for (std::size_t p = 0; p < kPhases; ++p)  // an object: no list that had to be counted
-      status.phases[p] = number_or_nan(j.at("phases"), std::string(kPhaseNames[p]).c_str());
-  } catch (const std::exception&) {
+      status.phases[p] = j.at("phases").number_if_any(std::string(kPhaseNames[p]));
+  } catch (const InputError&) {
     file.refuse("it is no whole status of this version");
   }
   const auto absurd = [](double moment) { return !(moment >= 0 && moment < kMostMoment); };

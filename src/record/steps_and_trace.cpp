@@ -39,7 +39,8 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   if (stream.fail() && got + 1 >= line.size())
     file.refuse("a line has more than " + std::to_string(kLongestLine) + " bytes");
   if (got == 0) return false;
-  line.resize(stream.eof() ? got : got - 1);  // the line end counts, where there is one
+  line.resize(got);
+  if (!stream.eof()) line.pop_back();  // the line end, which counts
   return true;
 }
 
@@ -55,7 +56,8 @@ Json metadata(const char* what, std::size_t rank, const char* key, const Json& v
 }
 
 void add_names(Json& events, const RunRecord& run, std::size_t rank) {
-  const std::string host = rank < run.ranks.size() ? " on " + run.ranks[rank].host : "";
+  std::string host;
+  if (rank < run.ranks.size()) host = " on " + run.ranks[rank].host;
   events.push_back(metadata("process_name", rank, "name", fmt::format("rank {}{}", rank, host)));
   for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
     events.push_back(metadata("thread_name", rank, "name", kLaneNames[lane]));
@@ -115,7 +117,7 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
     const Json j = Json::parse(text_of(epoch_json(epoch, run)));  // NaN is null in the text
     for (const std::string& place : places) {
       const Json::json_pointer at(place);
-      const Json value = j.contains(at) ? j[at] : Json();
+      const Json value = j.value(at, Json());
       if (value.is_number()) text += value.dump();
       if (value.is_array()) text += std::to_string(value.size());
       text += place == places.back() ? "\r\n" : ",";
@@ -125,7 +127,8 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
 }
 
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
-  std::string text = first ? header() : "";
+  std::string text;
+  if (first) text = header();
   const auto& ranks = epoch.step_records;
   for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -170,16 +173,18 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   const auto names = split_words<std::string_view>(line);
   std::vector<std::size_t> positions;
   for (const std::string_view column : columns) {
-    const auto at = std::size_t(std::ranges::find(names, column) - names.begin());
-    positions.push_back(at < names.size() ? at : std::string::npos);
+    auto at = std::size_t(std::ranges::find(names, column) - names.begin());
+    if (at == names.size()) at = std::string::npos;
+    positions.push_back(at);
   }
   std::vector<double> values(columns.size());
   while (next_line(stream, file, line)) {
     const auto row = split_words<std::string_view>(line);
-    std::ranges::transform(positions, values.begin(), [&](std::size_t column) {
-      std::string_view cell = column < row.size() ? row[column] : "";
-      return take_number<double>(cell).value_or(NAN);
-    });
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::string_view cell;
+      if (positions[i] < row.size()) cell = row[positions[i]];
+      values[i] = take_number<double>(cell).value_or(NAN);
+    }
     use(values);
   }
   return true;

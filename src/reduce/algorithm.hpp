@@ -59,8 +59,7 @@ struct ReduceTable {
 
   /// The row that covers `bytes`; throws std::out_of_range if there is none.
   const Row& row(std::size_t bytes) const {
-    const auto covers = [bytes](const Row& r) { return bytes <= r.most_bytes; };
-    const auto found = std::ranges::find_if(rows, covers);
+    const auto found = std::ranges::lower_bound(rows, bytes, {}, &Row::most_bytes);
     if (found == rows.end()) throw std::out_of_range("no way to sum that many bytes");
     return *found;
   }

@@ -24,11 +24,15 @@ class ChosenAllReduce final : public AllReduce {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto known = std::ranges::find(rows, rows[i].way, &ReduceTable::Row::way);
       const auto first = std::size_t(known - rows.begin());
-      if (first == i) parts_.push_back(make(rows[i].way));
-      part_of_row_.push_back(first == i ? parts_.back().get() : part_of_row_[first]);
-      const bool ends = rows[i].most_bytes == SIZE_MAX;
-      name_ += (i == 0 ? "auto (" : ", ") + std::string(part_of_row_[i]->name()) +
-               (ends ? "" : " to " + length_text(rows[i].most_bytes));
+      if (first == i) {
+        parts_.push_back(make(rows[i].way));
+        part_of_row_.push_back(parts_.back().get());
+      } else {
+        part_of_row_.push_back(part_of_row_[first]);
+      }
+      if (i > 0) name_ += ", ";
+      name_ += part_of_row_[i]->name();
+      if (rows[i].most_bytes != SIZE_MAX) name_ += " to " + length_text(rows[i].most_bytes);
     }
     name_ += ")";
   }
@@ -37,17 +41,15 @@ class ChosenAllReduce final : public AllReduce {
   std::string_view name() const override { return name_; }
   /// Why the table has these rows.
   std::string details() const override { return table_.why; }
-  Event sum(std::span<float> slice, Event ready) override {
-    return for_length(slice.size()).sum(slice, ready);
+  Event sum(std::span<float> slice, Event ready, ReduceJournal& journal) override {
+    return for_length(slice.size()).sum(slice, ready, journal);
   }
-  Event sum_exactly(std::span<float> slice, Event ready) override {
-    return for_length(slice.size()).sum_exactly(slice, ready);
+  Event sum_exactly(std::span<float> slice, Event ready, ReduceJournal& journal) override {
+    return for_length(slice.size()).sum_exactly(slice, ready, journal);
   }
   AllReduce& for_length(std::size_t length) override {
     const ReduceTable::Row& row = table_.row(length * sizeof(float));
-    AllReduce& part = *part_of_row_[std::size_t(&row - table_.rows.data())];
-    part.write_into(journal_);
-    return part;
+    return *part_of_row_[std::size_t(&row - table_.rows.data())];
   }
   std::span<float> arena() override {
     for (const auto& part : parts_)
@@ -70,7 +72,7 @@ class ChosenAllReduce final : public AllReduce {
   ReduceTable table_;
   std::vector<std::unique_ptr<AllReduce>> parts_;
   std::vector<AllReduce*> part_of_row_;
-  std::string name_;
+  std::string name_ = "auto (";
 };
 
 }  // namespace rueda

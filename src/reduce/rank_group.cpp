@@ -22,17 +22,22 @@ struct AgreedRunError final : RunError, Agreed {
   using RunError::RunError;
 };
 
-/// How `work` ended on one rank: the exit code as a character, then the message.
+/// How work ended on one rank: the exit code as a character, then the message.
+std::string outcome(ExitCode code, const char* message) {
+  return std::string(1, char(code)) + message;
+}
+ExitCode code_of(const std::string& outcome) { return static_cast<ExitCode>(outcome.front()); }
+
+bool is_done(const std::string& outcome) { return code_of(outcome) == ExitCode::done; }
+
+/// The outcome of `work`.
 std::string attempt(const std::function<void()>& work) {
-  const auto outcome = [](ExitCode code, const char* message) {
-    return std::string(1, char(code)) + message;
-  };
   try {
     work();
     return outcome(ExitCode::done, "");
   } catch (const Error& error) {
-    const bool failure = error.code() != ExitCode::done;
-    return outcome(failure ? error.code() : ExitCode::run_failed, error.what());
+    if (error.code() == ExitCode::done) return outcome(ExitCode::run_failed, error.what());
+    return outcome(error.code(), error.what());
   } catch (const std::exception& error) {
     return outcome(ExitCode::run_failed, error.what());
   } catch (...) {
@@ -52,7 +57,8 @@ std::string_view take_line(std::string_view& text) {
 }
 
 std::string quoted(std::string_view line) {
-  return line.empty() ? "nothing" : fmt::format("'{}'", line);
+  if (line.empty()) return "nothing";
+  return fmt::format("'{}'", line);
 }
 
 /// "rank 0 (a) has 'x', rank 2 (b) has 'y'" for the first line in which the texts differ.
@@ -80,14 +86,14 @@ void throw_agreed(ExitCode code, const std::string& message) {
 
 void together(RankGroup& group, const std::function<void()>& work) {
   const auto outcomes = all_gather_text(group, attempt(work));
-  const auto code_of = [](const std::string& o) { return static_cast<ExitCode>(o.front()); };
-  const auto failed = [&](const std::string& o) { return code_of(o) != ExitCode::done; };
-  const auto first = std::ranges::find_if(outcomes, failed);
+  const auto first = std::ranges::find_if_not(outcomes, is_done);
   if (first == outcomes.end()) return;
   const auto hosts = all_gather_text(group, host_name());
-  const bool alike = std::ranges::count(outcomes, *first) == std::ssize(outcomes);
+  const std::string message = first->substr(1);
+  if (std::ranges::count(outcomes, *first) == std::ssize(outcomes))
+    throw_agreed(code_of(*first), message);
   const auto rank = std::size_t(first - outcomes.begin());
-  throw_agreed(code_of(*first), (alike ? "" : rank_on_host(rank, hosts) + ": ") + first->substr(1));
+  throw_agreed(code_of(*first), rank_on_host(rank, hosts) + ": " + message);
 }
 
 std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mine) {
@@ -96,6 +102,17 @@ std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mi
   for (const auto& bytes : gathered)
     texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return texts;
+}
+
+void log_of_ranks(RankGroup& group, LogLevel level, const std::string& mine) {
+  const auto texts = all_gather_text(group, mine);
+  const bool speaks = group.rank() == 0;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const bool repeated = rank > 0 && texts[rank] == texts[rank - 1];
+    const bool others = rank != std::size_t(group.rank());
+    if (texts[rank].empty() || (speaks && repeated) || (!speaks && others)) continue;
+    log(level, fmt::format("rank {}: {}", rank, texts[rank]));
+  }
 }
 
 std::string text_of_rank_0(RankGroup& group, const std::function<std::string()>& work) {

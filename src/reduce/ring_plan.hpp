@@ -54,7 +54,8 @@ struct Segments {
   /// Segments of `wanted` floats of chunks of up to `largest_chunk`; 0: each chunk is one.
   static constexpr Segments of(std::size_t largest_chunk, std::size_t wanted) noexcept {
     const std::size_t longest = std::max<std::size_t>(largest_chunk, 1);
-    const std::size_t length = wanted == 0 ? longest : std::min(wanted, longest);
+    std::size_t length = longest;
+    if (wanted > 0) length = std::min(wanted, longest);
     return {length, (longest - 1) / length + 1};
   }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.hpp"
 #include "display/model_summary.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "run/train_setup.hpp"
@@ -161,14 +162,13 @@ class Fitter {
   }
 
   FittedReplica finish(std::size_t batch) {
-    std::string warning;
     if (asked_ != 0 && batch != asked_) {
-      warning = fmt::format(
-          "micro-batches of {} images do not fit into memory; halved to {} (--on-oom halve), which "
-          "changes the global batch to {}",
-          asked_, batch, run_.global_batch);
+      log(LogLevel::warn,
+          fmt::format("micro-batches of {} images do not fit into memory; halved to {} (--on-oom "
+                      "halve), which changes the global batch to {}",
+                      asked_, batch, run_.global_batch));
     }
-    return {run_, std::move(replica_), asked_, need_, warning};
+    return {run_, std::move(replica_), asked_, need_};
   }
 
   // What follows is of this rank alone.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "record/run_json.hpp"
 #include "reduce/tree_order.hpp"
@@ -33,7 +34,7 @@ std::string place_text(const Manifest& m) {
 /// As often a run that goes on may remove the checkpoint that is being read.
 constexpr int kTries = 10;
 
-/// The first that is whole; what is wrong with those before it becomes remarks.
+/// The first that is whole. Notes what is wrong with those before it.
 ResumePoint latest_whole(const std::vector<fs::path>& candidates) {
   ResumePoint point;
   std::string first_damage;
@@ -45,7 +46,7 @@ ResumePoint latest_whole(const std::vector<fs::path>& candidates) {
     } catch (const InputError& error) {
       if (candidates.size() == 1) throw;
       if (first_damage.empty()) first_damage = error.what();
-      point.remarks.push_back(std::string("passed over: ") + error.what());
+      log_once(LogLevel::info, std::string("passed over: ") + error.what());
     }
   }
   throw InputError("none of the " + std::to_string(candidates.size()) +
@@ -56,15 +57,14 @@ using Json = nlohmann::ordered_json;
 
 /// In bytes, since a path need not be UTF-8.
 std::string encode(const ResumePoint& point) {
-  const auto bytes =
-      Json::to_cbor(Json::array({point.checkpoint, point.remarks, to_json(point.manifest)}));
+  const auto bytes = Json::to_cbor(Json::array({point.checkpoint, to_json(point.manifest)}));
   return {bytes.begin(), bytes.end()};
 }
 
 ResumePoint decode(const std::string& text) {
   const Json json = Json::from_cbor(text);
   const std::string checkpoint = json[0];
-  return {checkpoint, parse_manifest(json[2], checkpoint), json[1]};
+  return {checkpoint, parse_manifest(json[1], checkpoint)};
 }
 
 std::string shown(const Json& options, std::string_view name) {
@@ -72,7 +72,7 @@ std::string shown(const Json& options, std::string_view name) {
   return at == options.end() ? "not known" : printable(at->dump());
 }
 
-void compare_options(ResumePoint& point, const TrainConfig& config) {
+void compare_options(const ResumePoint& point, const TrainConfig& config) {
   const Json here = Json::parse(options_json(config));
   const Json there = Json::parse(point.manifest.config);
   for (const TrainOption& option : train_options()) {
@@ -86,7 +86,7 @@ void compare_options(ResumePoint& point, const TrainConfig& config) {
           option.name, mine, point.checkpoint, its, point.checkpoint, kCheckpointWeightsName));
     }
     if (option.resume == Resume::changes_bits) {
-      point.remarks.push_back(
+      log(LogLevel::info,
           fmt::format("not bit for bit as without the interruption: --{} is {} instead of {}",
                       option.name, mine, its));
     }
@@ -111,18 +111,34 @@ std::string option_of(const Manifest& manifest, const char* name) {
 }
 
 /// A file that somebody's checkpoint names is not written unasked.
-void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
+void note_weights(const ResumePoint& point, const TrainConfig& config) {
   const std::string before = option_of(point.manifest, "save-weights");
   if (!names_weights(before) || !config.save_weights.empty()) return;
-  point.remarks.push_back(
+  log(LogLevel::info,
       fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
                   "to have them written at the end",
                   printable(before)));
 }
 
+/// Of a run that is dealt out to ranks in another way than before.
+void note_ranks(const Manifest& m, const TrainConfig& config, std::size_t world) {
+  std::string text = fmt::format(
+      "resumed on {} instead of {} ranks: the global batch stays {}, {} micro-batches per rank",
+      world, m.world, m.global_batch, config.accumulate);
+  const Deal dealt{m.world, m.micro_batches};
+  const bool exact =
+      config.reduce_order == ReduceOrder::fixed && same_tree(dealt, {world, config.accumulate});
+  if (!exact)
+    text +=
+        "; not bit for bit as without the change (that takes --reduce-order fixed, as many "
+        "micro-batches in all, and before and after it one rank, or 1, 2, 4, 8 ... of them "
+        "per rank)";
+  log(LogLevel::info, text);
+}
+
 /// The global batch stays; its parts do if they can be dealt out evenly. What a
 /// job script says of a rank's batch may be meant for other ranks.
-void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
+void choose_batch(const ResumePoint& point, TrainConfig& config, std::size_t world) {
   const Manifest& m = point.manifest;
   require(config.global_batch == 0 || config.global_batch == m.global_batch,
           fmt::format("--resume: --global-batch is {}, but the run of {} has {}: leave it out",
@@ -145,20 +161,10 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
                       "ranks cannot share evenly: resume on a divisor of {}",
                       parts, world, parts));
   if (asked && now_asked != std::to_string(config.batch_per_rank))
-    point.remarks.push_back(fmt::format(
-        "--batch-per-rank {} is not taken: a resumed run keeps its global batch of {}, {} per rank",
-        now_asked, m.global_batch, config.batch_per_rank));
-  if (m.world == world && now == parts) return;
-  const Deal dealt{m.world, m.micro_batches};
-  const bool exact =
-      config.reduce_order == ReduceOrder::fixed && same_tree(dealt, {world, config.accumulate});
-  point.remarks.push_back(fmt::format(
-      "resumed on {} instead of {} ranks: the global batch stays {}, {} micro-batches per rank{}",
-      world, m.world, m.global_batch, config.accumulate,
-      exact ? ""
-            : "; not bit for bit as without the change (that takes --reduce-order fixed, as many "
-              "micro-batches in all, and before and after it one rank, or 1, 2, 4, 8 ... of them "
-              "per rank)"));
+    log(LogLevel::info, fmt::format("--batch-per-rank {} is not taken: a resumed run keeps its "
+                                    "global batch of {}, {} per rank",
+                                    now_asked, m.global_batch, config.batch_per_rank));
+  if (m.world != world || now != parts) note_ranks(m, config, world);
 }
 
 /// What the program would do on its own, from the options and the data, is what was recorded.
@@ -183,8 +189,9 @@ void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
 
 }  // namespace
 
-std::string resume_words(const TrainConfig& config) {
-  return (config.given.contains("init-weights") ? "--init-weights " : "--resume ") + config.resume;
+std::string resume_words(const TrainConfig& config, LoadFor purpose) {
+  const char* option = purpose == LoadFor::evaluation ? "--init-weights " : "--resume ";
+  return option + config.resume;
 }
 
 std::string run_directory_of(const std::string& checkpoint) {
@@ -197,22 +204,22 @@ std::string run_directory_of(const std::string& checkpoint) {
   return checkpoints.has_parent_path() ? checkpoints.parent_path().string() : ".";
 }
 
-std::vector<fs::path> resume_candidates(const TrainConfig& config) {
+std::vector<fs::path> resume_candidates(const TrainConfig& config, LoadFor purpose) {
   if (config.resume == "auto") return list_checkpoints(fs::path(config.run_dir) / kCheckpointsName);
   const fs::path given = tidy(config.resume);
   std::error_code ignored;
   if (fs::exists(given / kManifestName, ignored)) return {given};
   auto found = list_checkpoints(given / kCheckpointsName);
   if (!found.empty()) return found;
-  const char* file = config.given.contains("init-weights") ? "a .safetensors file" : "auto";
-  throw InputError(resume_words(config) +
+  const char* file = purpose == LoadFor::evaluation ? "a .safetensors file" : "auto";
+  throw InputError(resume_words(config, purpose) +
                    ": there is no checkpoint; give a run directory that has some below " +
                    kCheckpointsName + "/, one of these, or " + file);
 }
 
-ResumePoint latest_checkpoint(const TrainConfig& config) {
+ResumePoint latest_checkpoint(const TrainConfig& config, LoadFor purpose) {
   for (int left = kTries;; --left) {
-    const auto candidates = resume_candidates(config);
+    const auto candidates = resume_candidates(config, purpose);
     if (candidates.empty()) return {};
     const auto is_gone = [](const fs::path& checkpoint) {
       std::error_code none;
@@ -228,14 +235,14 @@ ResumePoint latest_checkpoint(const TrainConfig& config) {
   }
 }
 
-std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config) {
+std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config,
+                                             LoadFor purpose) {
   if (config.resume.empty()) return std::nullopt;
   const std::string text = text_of_rank_0(world, [&]() -> std::string {
-    ResumePoint point = latest_checkpoint(config);
+    ResumePoint point = latest_checkpoint(config, purpose);
     if (point.checkpoint.empty()) return "";
-    point.remarks.insert(point.remarks.begin(),
-                         (config.given.contains("init-weights") ? "weights of " : "resumes from ") +
-                             point.checkpoint + ", " + place_text(point.manifest));
+    const char* what = purpose == LoadFor::evaluation ? "weights of " : "resumes from ";
+    log(LogLevel::info, what + point.checkpoint + ", " + place_text(point.manifest));
     return encode(point);
   });
   if (text.empty()) return std::nullopt;
@@ -249,7 +256,7 @@ bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
   return path.is_absolute() || (before.is_relative() && before == config.run_dir);
 }
 
-void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
+void adopt(const ResumePoint& point, TrainConfig& config, std::size_t world,
            const std::vector<std::string>& data, std::size_t train_images) {
   compare_options(point, config);
   compare_data(point, data);
@@ -257,17 +264,18 @@ void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
   compare_plan(point, config, world, train_images);
   choose_run_directory(point, config);
   if (point.manifest.position.epochs >= config.epochs)
-    point.remarks.push_back(fmt::format(
-        "there is nothing left to train: give --epochs more than {} to go on", config.epochs));
-  tell_of_weights(point, config);
+    log(LogLevel::info,
+        fmt::format("there is nothing left to train: give --epochs more than {} to go on",
+                    config.epochs));
+  note_weights(point, config);
 }
 
-void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,
+void compare_machines(const ResumePoint& point, const std::vector<std::string>& machines,
                       const Versions& versions) {
-  const auto differs = [&point](const std::string& what, const std::string& here,
-                                const std::string& there) {
-    point.remarks.push_back(fmt::format("may not go on bit for bit: {} is {} instead of {}", what,
-                                        here, printable(there)));
+  const auto differs = [](const std::string& what, const std::string& here,
+                          const std::string& there) {
+    log(LogLevel::info, fmt::format("may not go on bit for bit: {} is {} instead of {}", what, here,
+                                    printable(there)));
   };
   for (const auto& [name, version] : point.manifest.versions) {
     const auto mine = std::ranges::find(versions, name, [](auto& known) { return known.first; });

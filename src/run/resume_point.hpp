@@ -10,34 +10,36 @@
 
 namespace rueda {
 
+/// What a checkpoint is loaded for: `rueda train --resume` or `rueda evaluate --init-weights`.
+enum class LoadFor { training, evaluation };
+
 /// The checkpoint from which a run resumes.
 struct ResumePoint {
   std::string checkpoint;  ///< path of its directory
   Manifest manifest;
-  std::vector<std::string> remarks;  ///< lines for the user
 };
 
 /// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
 std::string run_directory_of(const std::string& checkpoint);
 
-/// "--resume DIR" as messages name it, or the option of `rueda evaluate` that was given in its
-/// place.
-std::string resume_words(const TrainConfig& config);
+/// "--resume DIR" or "--init-weights DIR", as messages name it.
+std::string resume_words(const TrainConfig& config, LoadFor purpose);
 
 /// The checkpoints that --resume may mean, the latest first: those of a run
 /// directory, or the one named. Throws InputError where there is none, unless
 /// it is `auto`.
-std::vector<fs::path> resume_candidates(const TrainConfig& config);
+std::vector<fs::path> resume_candidates(const TrainConfig& config, LoadFor purpose);
 
-/// The latest undamaged one of them, with remarks on those that were passed over;
-/// an empty one where `auto` finds none. Looks again where a run that goes on
-/// removes checkpoints meanwhile. Throws InputError where all are damaged.
-ResumePoint latest_checkpoint(const TrainConfig& config);
+/// The latest undamaged one of them; notes those that were passed over. An empty one where `auto`
+/// finds none. Looks again where a run that goes on removes checkpoints meanwhile. Throws
+/// InputError where all are damaged.
+ResumePoint latest_checkpoint(const TrainConfig& config, LoadFor purpose);
 
 /// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
 /// --resume, and with `auto` where there is none. Throws InputError, the same on every rank, where
 /// all are damaged.
-std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config);
+std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config,
+                                             LoadFor purpose);
 
 /// Whether --save-weights of the run that wrote the checkpoint is, in this
 /// process, the file that `config.save_weights` names: the same path, which is
@@ -49,13 +51,13 @@ bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 /// batches, cut into the same micro-batches if the number of ranks allows it.
 /// Throws InputError where an option or the data would change the numbers,
 /// where the recorded numbers do not follow from them, and where no run
-/// directory is known. Differences that change only the last bits
-/// become remarks. `data` as in Manifest.
-void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
+/// directory is known. Notes differences that change only the last bits. `data`
+/// as in Manifest.
+void adopt(const ResumePoint& point, TrainConfig& config, std::size_t world,
            const std::vector<std::string>& data, std::size_t train_images);
 
-/// Adds remarks on other machines and versions (as in Manifest), which may change the last bits.
-void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,
+/// Notes other machines and versions (as in Manifest), which may change the last bits.
+void compare_machines(const ResumePoint& point, const std::vector<std::string>& machines,
                       const Versions& versions);
 
 }  // namespace rueda

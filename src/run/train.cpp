@@ -1,6 +1,5 @@
 #include "run/train.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,328 +8,339 @@
 
 #include <fmt/ranges.h>
 
+#include "base/log.hpp"
+#include "launch/launcher.hpp"
+#include "launch/stop_signals.hpp"
 #include "model/registry.hpp"
 #include "mpi/session/mpi_call.hpp"
-#include "mpi/session/session.hpp"
-#include "mpi/session/watchdog.hpp"
-#include "record/run_json.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/checkpoints.hpp"
 #include "run/console.hpp"
+#include "run/job.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
-#include "run/wiring/device_choice.hpp"
 #include "run/wiring/make_all_reduce.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "run/wiring/transport.hpp"
+#include "train/gradient_reducer.hpp"
 #include "train/train_loop.hpp"
+
+// One training run of one rank, from the first message to the last table. Each
+// stage takes what the earlier ones returned; none changes it. What may fail on
+// one rank alone runs `together`, so that all ranks fail alike.
 
 namespace rueda {
 namespace {
 
-/// Ranks load their programs and open their GPUs at different times.
-constexpr double kLeastStartSeconds = 30;
+/// What is trained on.
+struct TrainingData {
+  Dataset images;
+  std::vector<std::string> lines;  ///< data_lines
+};
 
-/// Ends the run where MPI itself does not start within --stall-seconds. No rank
-/// reads or plans yet, so nothing else takes long. Null where none is wanted.
-std::unique_ptr<Watchdog> watch_start(const TrainConfig& config, const ReduceJournal& journal) {
-  if (config.stall_seconds == 0 || !has_peers()) return nullptr;
-  const double seconds = std::max(kLeastStartSeconds, double(config.stall_seconds));
-  return std::make_unique<Watchdog>(
-      Watched{rank_by_launcher(), host_name(), journal, seconds, true});
+/// How this rank computes.
+struct ComputePlan {
+  std::optional<TimedCompute> timed;  ///< what it waits for, if it computes nothing
+  double cores = 1;                   ///< that it may use
+  int threads = 1;
+  bool overlaps = false;
+};
+
+TrainingData read_data(Job& job, const TrainConfig& config) {
+  TrainingData data;
+  together(job.world(), [&] { data.images = open_data(config); });
+  data.lines = data_lines(data.images);
+  require_same(job.world(), "the data set", fmt::format("{}\n", fmt::join(data.lines, "\n")));
+  return data;
 }
 
-/// Ends the run where one call of MPI takes longer than `patience` times
-/// --stall-seconds. Null where none is wanted.
-std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& config,
-                                const ReduceJournal& journal, double patience) {
-  if (config.stall_seconds == 0 || world.size() == 1) return nullptr;
-  const double seconds = patience * double(config.stall_seconds);
-  return std::make_unique<Watchdog>(Watched{world.rank(), world.host(), journal, seconds});
+/// What the user asked for, completed by a checkpoint from which the run resumes.
+TrainConfig settle_config(Job& job, TrainConfig config, const TrainingData& data,
+                          Resuming& resuming, DirectoryClaim& claim) {
+  // The timed backend has no weights to evaluate.
+  if (config.backend == BackendChoice::timed) config.eval_every = 0;
+  job.on_rank_0([&] { claim = claim_to_resume(config); });
+  resuming.begin(config, data.lines, data.images.train.size());
+  return config;
 }
 
-/// One training run of one rank, from the first message to the last table. What
-/// may fail on one rank alone runs `together`, so that all ranks fail alike.
-class TrainRun {
+Graph build_graph(Job& job, const TrainConfig& config, const TrainingData& data) {
+  Graph graph;
+  together(job.world(), [&] {
+    graph = build_model(config.model, config.image_size, int(data.images.class_names.size()));
+  });
+  return graph;
+}
+
+/// On rank 0 alone: the others get them by the broadcast that all weights go through.
+std::optional<HostWeights> read_weights(Job& job, const TrainConfig& config, const Graph& graph,
+                                        Resuming& resuming) {
+  std::optional<HostWeights> weights = resuming.take_weights();
+  if (!config.init_weights.empty())
+    job.on_rank_0([&] { weights = load_weights(graph, config.init_weights); });
+  return weights;
+}
+
+ComputePlan plan_compute(Job& job, const TrainConfig& config, std::size_t train_images) {
+  ComputePlan plan;
+  plan.timed = choose_compute(job.world(), config, train_images);
+  // Waiting needs no core, so nothing is said of too few.
+  const RankCores cores = job.agree_on_cores(config.threads, !plan.timed);
+  const OverlapDecision decision = agree_on_overlap(
+      job.world(), config.overlap,
+      {.ranks = job.world().size(),
+       .threads_may_take_turns = job.session().provided() >= ThreadLevel::serialized,
+       .computes_on_host = !plan.timed && !wants_cuda(config.backend),
+       .cores = cores.share,
+       .threads = cores.choice.threads,
+       .threads_given = config.threads > 0});
+  plan.cores = cores.share;
+  plan.overlaps = decision.on;
+  plan.threads = decision.threads;
+  return plan;
+}
+
+/// An audit compares bits, so all ranks have to compute alike.
+void check_audit(Job& job, const TrainConfig& config, const Backend& backend, int threads) {
+  if (config.audit_every == 0) return;
+  require_agreed(backend.name() != "cuda" || config.deterministic,
+                 "--audit-every compares bits, which on a GPU only --deterministic repeats: "
+                 "give both");
+  require_same(job.world(), "what --audit-every compares",
+               fmt::format("device {}\nthreads {}\n", backend.device(), threads));
+}
+
+BackendOptions backend_options(Job& job, const TrainConfig& config, const ComputePlan& plan) {
+  BackendOptions options = options_of(config, plan.threads);
+  options.compute = plan.timed.value_or(TimedCompute{});
+  options.jitter = {config.seed, job.world().rank()};
+  return options;
+}
+
+FittedReplica build_replica(Job& job, const TrainConfig& config, const BackendOptions& options,
+                            const Graph& graph, Backend& backend, const GradientSums& sums,
+                            const TrainingData& data, bool resumed) {
+  const auto choose_engines = [&](const std::function<void(Backend&)>& plan) {
+    agree_on_engines(job.world(), config, options, backend, plan);
+  };
+  const auto prepare = [&](const std::function<void()>& plan) {
+    compile_in_turns(job.world(), backend, plan);
+  };
+  FittedReplica fitted = fit_replica(
+      job.world(), {config, graph, backend, *sums.all_reduce, sums.bucket_ends, data.images,
+                    job.world().host(), job.uuid(), resumed, choose_engines, prepare});
+  log_plans(backend);
+  return fitted;
+}
+
+/// The same parameters on all ranks.
+void fill_replica(Job& job, const TrainConfig& config, std::optional<HostWeights> initial,
+                  Replica& replica, StartupClock& clock) {
+  replica.initialise(config.seed);
+  if (initial) upload_weights(replica, *initial);
+  clock.lap("initialise");
+  broadcast_replica(job.world(), replica);
+  clock.lap("broadcast");
+}
+
+std::string open_run_directory(Job& job, const TrainConfig& config, const Resuming& resuming,
+                               DirectoryClaim& claim) {
+  return text_of_rank_0(job.world(), [&] {
+    log(LogLevel::info, overwrite_remark(config));
+    for (const std::string& line : idle_options(config)) log(LogLevel::info, line);
+    check_targets(config, resuming.wrote_weights(config));
+    return resuming.active()
+               ? continue_run_directory(config, resuming.checkpoint(), resuming.from(), claim)
+               : make_run_directory(config, job.world().size(), claim);
+  });
+}
+
+/// Trains, and keeps the record of it.
+class Training {
  public:
-  TrainRun(const TrainConfig& config, std::string command_line, const SelectedDevice& device,
-           Session& session, StartupClock& clock)
-      : clock_(clock), session_(session), device_(device) {
-    run_.config = config;
-    run_.command_line = std::move(command_line);
-    run_.started_at = utc_now();
-    run_.versions = component_versions();
-    // The timed backend has no weights to evaluate.
-    if (config.backend == BackendChoice::timed) config_.eval_every = 0;
-  }
-
-  ExitCode execute() {
-    agree();
-    read_data();
-    read_weights();
-    open_device();
-    build_replica();
-    open_run_directory();  // only now, so that refused input leaves no empty ones
-    fill_replica();
-    train();
-    return run_.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
-  }
-
- private:
-  /// Rank 0 alone works, and all ranks fail with it.
-  void on_rank_0(const auto& work) {
-    together(world_, [&] {
-      if (world_.rank() == 0) work();
-    });
-  }
-
-  void agree() {
-    together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
-    require_same(world_, "the program version", version_text());
-    require_same(world_, "the configuration", config_text(config_));
-    together(world_, [this] { open_log(config_.log_level, config_.log_dir, world_.rank()); });
-    check_device();
-    clock_.lap("mpi");
-  }
-
-  void check_device() {
-    together(world_, [this] {
-      if (device_.failure) std::rethrow_exception(device_.failure);
-      // Refused before there is a run directory; --backend cuda without a GPU is open_backend's.
-      if (!wants_cuda(config_.backend)) decide_transport(config_.transport, true, {});
-    });
-    self_.uuid = device_.uuid;
-    remark(device_.remark);
-    remark(check_shared_devices(world_, {world_.host(), device_.uuid}, config_.allow_shared_gpu));
-  }
-
-  void read_data() {
-    together(world_, [this] { data_ = open_data(config_); });
-    warnings_ = data_.warnings;
-    require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
-    clock_.lap("data");
-    on_rank_0([this] { claim_ = claim_to_resume(config_); });
-    resuming_.begin(config_, data_lines(data_), data_.train.size());
-    together(world_, [this] {
-      graph_ = build_model(config_.model, config_.image_size, int(data_.class_names.size()));
-    });
-  }
-
-  void remark(const std::string& text) {
-    if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
-  }
-
-  void open_run_directory() {
-    config_.run_dir = text_of_rank_0(world_, [this] {
-      remark(overwrite_remark(config_));
-      for (const std::string& line : idle_options(config_)) remark(line);
-      check_targets(config_, resuming_.wrote_weights(config_));
-      return resuming_.active()
-                 ? continue_run_directory(config_, resuming_.checkpoint(), resuming_.from(), claim_)
-                 : make_run_directory(config_, world_.size(), claim_);
-    });
-  }
-
-  /// On rank 0 alone: the others get them by the broadcast that all weights go through.
-  void read_weights() {
-    initial_ = resuming_.read(*graph_, run_);
-    if (!config_.init_weights.empty())
-      on_rank_0([this] { initial_ = load_weights(*graph_, config_.init_weights); });
-    if (resuming_.active() || !config_.init_weights.empty()) clock_.lap("weights");
-  }
-
-  void open_device() {
-    run_.timed = choose_compute(world_, config_, data_.train.size());
-    const RankCores cores = agree_on_cores(world_, config_.threads);
-    self_.cores = cores.share;
-    choose_threads_and_overlap(cores);
-    if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
-    options_ = {.choice = config_.backend,
-                .precision = config_.precision,
-                .threads = self_.threads,
-                .deterministic = config_.deterministic,
-                .plan_cache = config_.plan_cache,
-                .compute = run_.timed.value_or(TimedCompute{}),
-                .jitter = {config_.seed, world_.rank()}};
-    together(world_, [&] { backend_ = open_backend(options_); });
-    if (config_.audit_every > 0) check_audit();
-    sums_ = open_gradient_sums(world_, run_, *graph_, *backend_);
-    warnings_.push_back(sums_.warning);
-  }
-
-  /// An audit compares bits, so all ranks have to compute alike.
-  void check_audit() {
-    require_agreed(backend_->name() != "cuda" || config_.deterministic,
-                   "--audit-every compares bits, which on a GPU only --deterministic repeats: "
-                   "give both");
-    require_same(world_, "what --audit-every compares",
-                 fmt::format("device {}\nthreads {}\n", backend_->device(), self_.threads));
-  }
-
-  void choose_threads_and_overlap(const RankCores& cores) {
-    const OverlapDecision decision =
-        agree_on_overlap(world_, config_.overlap,
-                         {.ranks = world_.size(),
-                          .threads_may_take_turns = session_.provided() >= ThreadLevel::serialized,
-                          .computes_on_host = !run_.timed && !wants_cuda(config_.backend),
-                          .cores = cores.share,
-                          .threads = cores.choice.threads,
-                          .threads_given = config_.threads > 0});
-    run_.overlaps = decision.on;
-    self_.threads = decision.threads;
-  }
-
-  void build_replica() {
-    const auto choose_engines = [this](const std::function<void(Backend&)>& plan) {
-      warnings_.push_back(agree_on_engines(world_, config_, options_, *backend_, plan));
-    };
-    const auto prepare = [this](const std::function<void()>& plan) {
-      compile_in_turns(world_, *backend_, plan);
-    };
-    FittedReplica fitted = fit_replica(
-        world_, {config_, *graph_, *backend_, *sums_.all_reduce, sums_.bucket_ends, data_,
-                 world_.host(), device_.uuid, resuming_.active(), choose_engines, prepare});
-    plan_ = fitted.plan;
-    replica_ = std::move(fitted.replica);
-    run_.micro_batch = plan_.largest_micro_batch();
-    run_.micro_batch_asked = fitted.asked;
-    self_.memory = fitted.memory;
-    warnings_.push_back(fitted.warning);
-    warnings_.push_back(left_out_engines(*backend_));
-    warnings_.push_back(backend_->slow_plans());
-    for (const std::string& note : plan_cache_notes(*backend_)) log(LogLevel::debug, note);
-    clock_.lap("plan");
-    clock_.carve("allocation", replica_->allocation_seconds());
-  }
-
-  void fill_replica() {
-    replica_->initialise(config_.seed);
-    if (initial_) upload_weights(*replica_, *std::exchange(initial_, std::nullopt));
-    clock_.lap("initialise");
-    broadcast_replica(world_, *replica_);
-    clock_.lap("broadcast");
-    if (run_.measures_bucket_size()) {
-      run_.bucket_mb =
-          measure_bucket_mb(world_, run_, plan_, data_.train, *replica_, *sums_.all_reduce);
-      sums_.bucket_ends = cut_buckets(run_, *graph_, world_.size());
-      clock_.lap("buckets");
-    }
-    if (run_.overlaps) replica_->announce_buckets(sums_.bucket_ends);
-    reducer_ = std::make_unique<GradientReducer>(
-        ReducerParts{*replica_, *sums_.all_reduce, sums_.bucket_ends, run_.overlaps,
-                     TurnHooks{take_mpi_turn, give_mpi_turn}});
-    reducer_->warm_up();
-    clock_.lap("all-reduce");
-  }
-
-  /// Collective: what only the ranks themselves know. The last thing before the first step.
-  void introduce_ranks() {
-    self_.backend = backend_->name();
-    self_.device = backend_->device();
-    self_.startup = clock_.items();
-    run_.ranks = gather_rank_infos(world_, self_);
-  }
+  struct Parts {
+    Job& job;
+    const TrainConfig& config;
+    const TrainingData& data;
+    const Graph& graph;
+    const RunPlan& plan;
+    Replica& replica;
+    GradientReducer& reducer;
+    Resuming& resuming;
+    StartupClock& clock;
+  };
+  /// `run` has what is known of the ranks' work, `self` what this rank knows of itself.
+  Training(const Parts& parts, RunRecord& run, RankInfo self)
+      : parts_(parts), run_(run), self_(std::move(self)) {}
 
   void train() {
-    describe_training(run_, data_, *graph_, plan_);
+    Communicator& world = parts_.job.world();
     const char* tree = environment_variable("RUEDA_POWERCAP");
-    const auto host = world_.local_rank() == 0 ? open_host_monitor(tree) : nullptr;
-    if (host) remark(host->take_trouble());
-    const auto remarks = all_gather_text(world_, remark_);
-    Console console(run_, world_.rank() == 0, reducer_->journal());
-    const auto monitor = open_monitor(device_.uuid);
-    RunCheckpoints checkpoints(session_, world_, *replica_, run_, data_lines(data_));
+    const auto host = world.local_rank() == 0 ? open_host_monitor(tree) : nullptr;
+    const auto monitor = open_monitor(parts_.job.uuid());
+    Console console(run_, parts_.job.speaks(), parts_.reducer.journal());
+    RunCheckpoints checkpoints(parts_.job, parts_.replica, run_, parts_.data.lines);
     const auto save = [&](const auto& position, auto velocities) {
       note_time();
       checkpoints.save(position, velocities);
     };
-    auto trainer = std::make_unique<TrainLoop>(
-        TrainerParts{config_, plan_, world_, *replica_, *reducer_, data_, console, clock_.watch(),
-                     resuming_.from(), monitor.get(), host.get(), stop_requested, save});
-    resuming_.restore(*backend_, trainer->velocities());
-    clock_.lap("optimizer");
+    TrainLoop loop({parts_.config, parts_.plan, world, parts_.replica, parts_.reducer,
+                    parts_.data.images, console, parts_.clock.watch(), parts_.resuming.from(),
+                    monitor.get(), host.get(), stop_requested, save});
+    parts_.resuming.restore(parts_.replica.backend(), loop.velocities());
+    parts_.clock.lap("optimizer");
     introduce_ranks();
-    console.begin(run_, warnings_, remark_lines(data_.remarks, remarks, resuming_.remarks(run_)));
+    parts_.resuming.compare_machines(run_);
+    console.begin(run_);
     try {
-      train_watched(*trainer);
+      run_loop(loop);
       checkpoints.wait_for_writer();
-      if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
+      if (run_.outcome != "stopped")
+        parts_.job.on_rank_0([this] { save_weights(run_, parts_.graph, parts_.replica); });
     } catch (const std::exception& error) {
       note_time();
       console.fail(run_, error.what());
-      if (reducer_->busy()) print_error(error.what());  // this rank may never get to report it
+      // This rank may never get to report it.
+      if (parts_.reducer.busy()) print_error(error.what());
       throw;
     }
     note_time();
     console.end(run_);
-    trainer.reset();  // and with it the thread that watches the host
-    const auto troubles = all_gather_text(world_, host ? host->take_trouble() : "");
-    for (const std::string& line : remark_lines({}, troubles, {})) log(LogLevel::warn, line);
   }
 
-  void note_time() { run_.total_seconds = run_.earlier_seconds + clock_.watch().seconds(); }
+ private:
+  /// Collective: what only the ranks themselves know. The last thing before the first step.
+  void introduce_ranks() {
+    self_.startup = parts_.clock.items();
+    run_.ranks = gather_rank_infos(parts_.job.world(), self_);
+  }
+
+  void note_time() { run_.total_seconds = run_.earlier_seconds + parts_.clock.watch().seconds(); }
 
   /// What comes before and after also waits for disks, and is watched more patiently.
-  void train_watched(TrainLoop& trainer) {
-    on_rank_0([this] { write_run_files(run_); });  // an interruption leaves at least these
-    const auto watchdog = watch(world_, config_, reducer_->journal(), 1);
-    trainer.run(run_);
+  void run_loop(TrainLoop& loop) {
+    parts_.job.on_rank_0([this] { write_run_files(run_); });  // an interruption leaves these
+    const auto watchdog = watch(parts_.job.world(), parts_.config, parts_.reducer.journal(), 1);
+    loop.run(run_);
   }
 
-  StartupClock& clock_;
-  Session& session_;
-  Communicator world_;
-  RunRecord run_;
-  TrainConfig& config_ = run_.config;
-  DirectoryClaim claim_;  ///< to the run directory, on rank 0
+  Parts parts_;
+  RunRecord& run_;
   RankInfo self_;
-  const SelectedDevice& device_;
-  std::string remark_;                 ///< of this rank
-  std::vector<std::string> warnings_;  ///< of rank 0 for all; may be empty
-  Dataset data_;
-  Resuming resuming_{world_};
-  std::optional<Graph> graph_;
-  std::optional<HostWeights> initial_;  ///< from a file, until the replica has them
-  RunPlan plan_;
-  BackendOptions options_;
-  std::unique_ptr<Backend> backend_;
-  GradientSums sums_;
-  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the arena of the all-reduce
-  std::unique_ptr<GradientReducer> reducer_;
 };
+
+/// What the stages have found out, in the record. Returns what is of this rank alone.
+RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& compute,
+                          const GradientSums& sums, const FittedReplica& fitted) {
+  run.timed = compute.timed;
+  run.overlaps = compute.overlaps;
+  run.bucket_mb = sums.bucket_mb;
+  run.bucket_bytes = bucket_bytes_of(sums.bucket_ends);
+  run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
+  run.transport = to_string(sums.transport);
+  run.all_reduce = sums.name;
+  run.all_reduce_details = sums.all_reduce->details();
+  run.auto_all_reduce = sums.other_choice;
+  run.micro_batch = fitted.plan.largest_micro_batch();
+  run.micro_batch_asked = fitted.asked;
+  const Backend& backend = fitted.replica->backend();
+  RankInfo self;
+  self.backend = backend.name();
+  self.device = backend.device();
+  self.uuid = job.uuid();
+  self.cores = compute.cores;
+  self.threads = compute.threads;
+  self.memory = fitted.memory;
+  return self;
+}
+
+/// The sums of gradients, cut into the buckets that hide most of them where that is to be measured.
+void settle_buckets(Job& job, const TrainConfig& config, const ComputePlan& compute,
+                    const RunPlan& plan, const TrainingData& data, Replica& replica,
+                    GradientSums& sums) {
+  sums.bucket_mb = measure_bucket_mb(job.world(), config, compute.timed, plan, data.images.train,
+                                     replica, *sums.all_reduce);
+  sums.bucket_ends = cut_buckets(config, sums.bucket_mb, replica.graph(), job.world().size());
+}
+
+/// Before the first message of a run that no rank could train.
+void refuse_transport(Job& job, const TrainConfig& config) {
+  together(job.world(), [&] {
+    // --backend cuda without a GPU is open_backend's.
+    if (!wants_cuda(config.backend)) decide_transport(config.transport, true, {});
+  });
+}
+
+RunRecord begin_record(const TrainConfig& config, const std::string& command_line) {
+  RunRecord run;
+  run.config = config;
+  run.command_line = command_line;
+  run.started_at = utc_now();
+  run.versions = component_versions();
+  return run;
+}
+
+/// From a settled configuration to the end of training.
+ExitCode train(Job& job, const TrainConfig& config, const std::string& command_line,
+               const TrainingData& data, Resuming& resuming, DirectoryClaim& claim,
+               StartupClock& clock) {
+  const Graph graph = build_graph(job, config, data);
+  RunRecord run = begin_record(config, command_line);
+  resuming.read(graph, run);
+  std::optional<HostWeights> initial = read_weights(job, config, graph, resuming);
+  if (resuming.active() || !config.init_weights.empty()) clock.lap("weights");
+  const ComputePlan compute = plan_compute(job, config, data.images.train.size());
+  const BackendOptions options = backend_options(job, config, compute);
+  std::unique_ptr<Backend> backend;
+  together(job.world(), [&] { backend = open_backend(options); });
+  check_audit(job, config, *backend, compute.threads);
+  const bool measures = measures_bucket_size(config, compute.overlaps);
+  GradientSums sums = open_gradient_sums(job.world(), config, measures, graph, *backend);
+  const FittedReplica fitted =
+      build_replica(job, config, options, graph, *backend, sums, data, resuming.active());
+  clock.lap("plan");
+  clock.carve("allocation", fitted.replica->allocation_seconds());
+  // Only now, so that refused input leaves no empty ones.
+  run.config.run_dir = open_run_directory(job, config, resuming, claim);
+  fill_replica(job, config, std::move(initial), *fitted.replica, clock);
+  if (measures) {
+    settle_buckets(job, config, compute, fitted.plan, data, *fitted.replica, sums);
+    clock.lap("buckets");
+  }
+  if (compute.overlaps) fitted.replica->announce_buckets(sums.bucket_ends);
+  GradientReducer reducer({*fitted.replica, *sums.all_reduce, sums.bucket_ends, compute.overlaps,
+                           TurnHooks{take_mpi_turn, give_mpi_turn}});
+  reducer.warm_up();
+  clock.lap("all-reduce");
+  const RankInfo self = describe_compute(run, job, compute, sums, fitted);
+  describe_training(run, data.images, graph, fitted.plan);
+  Training({job, config, data, graph, fitted.plan, *fitted.replica, reducer, resuming, clock}, run,
+           self)
+      .train();
+  return run.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
+}
 
 }  // namespace
 
-int run_train(const TrainConfig& config, std::string command_line) {
+int run_train(const TrainConfig& asked, const std::string& command_line) {
   StartupClock clock;
-  const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
-  const ReduceJournal no_sums;
-  auto watchdog = watch_start(config, no_sums);  // outlives the session, whose end it watches too
   // A communication thread takes turns with this one.
-  Session session(ThreadLevel::serialized, ThreadLevel::funneled);
-  listen_for_stop_signals();
-  {
-    const Communicator launched;  // as in refuse_train, which other ranks may call
-    check_launch(environment_variable, launched.size());
-    watchdog.reset();  // one at a time
-    watchdog = watch(launched, config, no_sums, kDiskPatience);
-  }
-  ExitCode code = ExitCode::done;
-  report_errors_of_ranks(session, [&] {
-    code = TrainRun(config, std::move(command_line), device, session, clock).execute();
+  const JobRequest request{.config = asked,
+                           .what = "the configuration",
+                           .asked = config_text(asked),
+                           .threads = ThreadLevel::serialized};
+  return run_job(request, [&](Job& job) {
+    listen_for_stop_signals();
+    refuse_transport(job, asked);
+    clock.lap("mpi");
+    const TrainingData data = read_data(job, asked);
+    clock.lap("data");
+    DirectoryClaim claim;  // to the run directory, on rank 0
+    Resuming resuming(job.world());
+    const TrainConfig config = settle_config(job, asked, data, resuming, claim);
+    return train(job, config, command_line, data, resuming, claim, clock);
   });
-  return int(code);
-}
-
-void refuse_train(const Error& error) {
-  const ReduceJournal no_sums;
-  auto watchdog = watch_start({}, no_sums);
-  Session session(ThreadLevel::funneled);
-  check_launch(environment_variable, Communicator().size());
-  Communicator world;
-  watchdog.reset();  // other ranks may read and plan for long
-  report_errors_of_ranks(session, [&] { together(world, [&error] { throw error; }); });
 }
 
 }  // namespace rueda

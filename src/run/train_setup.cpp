@@ -10,18 +10,17 @@
 
 #include "base/bounded_json.hpp"
 #include "base/clock.hpp"
+#include "base/json_fields.hpp"
+#include "base/log.hpp"
 #include "base/statistics.hpp"
 #include "base/text.hpp"
 #include "display/text.hpp"
 #include "launch/control_group.hpp"
 #include "model/flops.hpp"
 #include "model/weights/weights_file.hpp"
-#include "mpi/session/session.hpp"
 #include "predict/predict.hpp"
 #include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
-#include "run/console.hpp"
-#include "run/wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {
@@ -55,6 +54,7 @@ double backward_seconds(const ImageSet& set, std::size_t count, int side, Replic
 /// connections.
 predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce) {
   constexpr int kSums = 5;
+  ReduceJournal unread;
   std::vector<predict::PairRow> rows;
   for (const std::size_t most : {std::size_t{1} << 17, std::size_t{1} << 20}) {
     const auto slice = replica.gradients().first(std::min(most, replica.gradients().size()));
@@ -62,7 +62,7 @@ predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce
     for (int i = 0; i <= kSums; ++i) {
       group.barrier();
       const Stopwatch watch;
-      replica.backend().reduce_device().wait(all_reduce.sum(slice, {}));
+      replica.backend().reduce_device().wait(all_reduce.sum(slice, {}, unread));
       seconds.push_back(max_over_ranks(group, watch.seconds()));
     }
     seconds.erase(seconds.begin());
@@ -74,14 +74,17 @@ predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce
 
 }  // namespace
 
-double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& plan,
+double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
+                         const std::optional<TimedCompute>& timed, const RunPlan& plan,
                          const ImageSet& images, Replica& replica, AllReduce& all_reduce) {
   const std::size_t count =
       plan.rank_samples(std::min(plan.global_batch, images.size()), std::size_t(group.rank()));
   double backward = 0;
   together(group, [&] {
-    backward = run.timed ? run.timed->seconds * predict::ComputeModel().backward_share
-                         : backward_seconds(images, count, run.config.image_size, replica);
+    if (timed)
+      backward = timed->seconds * predict::ComputeModel().backward_share;
+    else
+      backward = backward_seconds(images, count, config.image_size, replica);
   });
   backward = max_over_ranks(group, backward);
   const predict::Link sum = sum_cost(group, replica, all_reduce);
@@ -90,8 +93,15 @@ double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& 
 }
 
 // What gather_rank_infos sends.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankInfo, local_rank, host, backend, device, uuid, threads,
-                                   cores, startup, limits)
+static const std::tuple kSentFields{Field{"local_rank", &RankInfo::local_rank},
+                                    Field{"host", &RankInfo::host},
+                                    Field{"backend", &RankInfo::backend},
+                                    Field{"device", &RankInfo::device},
+                                    Field{"uuid", &RankInfo::uuid},
+                                    Field{"threads", &RankInfo::threads},
+                                    Field{"cores", &RankInfo::cores},
+                                    Field{"startup", &RankInfo::startup},
+                                    Field{"limits", &RankInfo::limits}};
 
 void StartupClock::carve(const std::string& item, double seconds) {
   items_.back().second -= seconds;
@@ -104,28 +114,12 @@ void StartupClock::lap(const std::string& item) {
     log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
 }
 
-RankCores agree_on_cores(Communicator& world, int requested_threads) {
-  const std::vector<int> mine = allowed_cores();
-  const auto cores = from_bytes<int>(world.all_gather(std::as_bytes(std::span(mine))));
-  const auto hosts = all_gather_text(world, world.host());
-  NodeCores node{.allowed = {},
-                 .online = online_cores(),
-                 .quota = control_group_limits().quota.value,
-                 .launched = launcher_local_rank(environment_variable).has_value(),
-                 .cores = machine_cores()};
-  std::size_t local = 0;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (hosts[rank] != world.host()) continue;
-    if (rank == std::size_t(world.rank())) local = node.allowed.size();
-    node.allowed.push_back(cores[rank]);
-  }
-  return {choose_threads(node, local, requested_threads), core_share(node, local)};
-}
-
 Dataset open_data(const TrainConfig& config) {
   Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
+  for (const std::string& warning : data.warnings) log(LogLevel::warn, warning);
+  for (const std::string& remark : data.remarks) log(LogLevel::info, remark);
   if (config.data_limit > data.train.size())
-    data.remarks.push_back(
+    log(LogLevel::info,
         fmt::format("--data-limit {} is more than the {} training images: all are used",
                     config.data_limit, data.train.size()));
   if (config.data_limit > 0) data.train.truncate(config.data_limit);
@@ -164,8 +158,9 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
   mine.limits = limits_text(control_group_limits(), online_cores());
   const auto memory = all_gather(world, mine.memory);
   std::vector<RankInfo> infos;
-  for (const std::string& one : all_gather_text(world, text_of(nlohmann::json(mine)))) {
-    infos.push_back(nlohmann::json::parse(one));
+  for (const std::string& one : all_gather_text(world, text_of(fields_json(mine, kSentFields)))) {
+    const auto json = parse_json(one);
+    read_fields(JsonView(json), infos.emplace_back(), kSentFields);
     infos.back().rank = int(infos.size()) - 1;
     infos.back().memory = memory[infos.size() - 1];
   }

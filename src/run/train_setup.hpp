@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "launch/machine.hpp"
 #include "mpi/session/communicator.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
@@ -38,14 +38,8 @@ class StartupClock {
   std::vector<std::pair<std::string, double>> items_;
 };
 
-/// Collective: the threads of this rank, from what its node's ranks may use.
-struct RankCores {
-  ThreadChoice choice;
-  double share = 1;
-};
-RankCores agree_on_cores(Communicator& world, int requested_threads);
-
-/// Reads or draws the data and applies --data-limit. Throws InputError.
+/// Reads or draws the data and applies --data-limit. Logs what is odd about it.
+/// Throws InputError.
 Dataset open_data(const TrainConfig& config);
 
 /// Sizes and fingerprints of both splits: what ranks compare.
@@ -74,10 +68,11 @@ void broadcast_replica(Communicator& world, Replica& replica);
 /// Now, in UTC, as ISO 8601.
 std::string utc_now();
 
-/// Collective: the --bucket-mb that is best for `run`, the same on all ranks.
-/// Measures a backward pass over this rank's share of a full step, and sums of
+/// Collective: the --bucket-mb that is best, the same on all ranks. Measures a
+/// backward pass over this rank's share of a full step, and sums of
 /// two lengths; the slowest rank counts. Leaves zeros in the gradient arena.
-double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& plan,
+double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
+                         const std::optional<TimedCompute>& timed, const RunPlan& plan,
                          const ImageSet& images, Replica& replica, AllReduce& all_reduce);
 
 /// What to train, and where.
@@ -104,7 +99,6 @@ struct FittedReplica {
   std::unique_ptr<Replica> replica;
   std::size_t asked = 0;  ///< samples of a micro-batch; 0: as many as fit
   MemoryNeed memory;      ///< of all that training will hold
-  std::string warning;    ///< one line, where the batch is not the one asked for
 };
 
 /// Collective: plans the replica, and allocates it only if all of the training

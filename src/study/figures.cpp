@@ -151,25 +151,31 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   return figures;
 }
 
+/// The s that minimises the squares of (T / T(1) - 1/P) - s (1 - 1/P), from one of the three
+/// figures of each ratio of times. NaN without a point.
+double least_squares_fraction(const Series& series, double Estimate::*figure) {
+  const Point& base = series.points.front();
+  double above = 0;
+  double below = 0;
+  for (const Point& point : series.points) {
+    if (point.oversubscribed || point.ranks == base.ranks || !known(point.epoch)) continue;
+    const double ranks = double(point.ranks) / double(base.ranks);
+    const double x = 1 - 1 / ranks;
+    above += x * ((point.epoch / base.epoch).*figure - 1 / ranks);
+    below += x * x;
+  }
+  return above / below;
+}
+
 }  // namespace
 
 std::optional<Estimate> amdahl_fraction(const Series& series) {
   const Point& base = series.points.front();
-  // s minimises the squares of (T / T(1) - 1/P) - s (1 - 1/P).
-  const auto fitted = [&](double Estimate::*bound) {
-    double above = 0;
-    double below = 0;
-    for (const Point& point : series.points) {
-      if (point.oversubscribed || point.ranks == base.ranks || !known(point.epoch)) continue;
-      const double ranks = double(point.ranks) / double(base.ranks);
-      const double x = 1 - 1 / ranks;
-      above += x * ((point.epoch / base.epoch).*bound - 1 / ranks);
-      below += x * x;
-    }
-    return above / below;  // NaN without a point
-  };
-  const Estimate fit = {fitted(&Estimate::value), fitted(&Estimate::low), fitted(&Estimate::high)};
-  return base.oversubscribed || std::isnan(fit.value) ? std::nullopt : std::optional(fit);
+  const Estimate fit = {least_squares_fraction(series, &Estimate::value),
+                        least_squares_fraction(series, &Estimate::low),
+                        least_squares_fraction(series, &Estimate::high)};
+  if (base.oversubscribed || std::isnan(fit.value)) return std::nullopt;
+  return fit;
 }
 
 Estimate amdahl_limit(const Series& series, const Estimate& fraction) {

@@ -1,4 +1,4 @@
-#include <ranges>
+
 #include <set>
 
 #include <fmt/format.h>
@@ -14,10 +14,11 @@ namespace {
 /// smaller, whatever the base.
 double score(const PointFigures& f, Purpose purpose, double seconds, bool enough) {
   const auto ranks = double(f.ranks());
-  const std::array scores = {-seconds, -ranks * seconds, -ranks * seconds * seconds,
-                             enough ? ranks : -INFINITY};
-  const double value = scores.at(std::size_t(purpose));
-  return f.point->oversubscribed || std::isnan(value) ? -INFINITY : value;
+  if (f.point->oversubscribed) return -INFINITY;
+  if (purpose == Purpose::efficiency) return enough ? ranks : -INFINITY;
+  if (std::isnan(seconds)) return -INFINITY;
+  const std::array scores = {-seconds, -ranks * seconds, -ranks * seconds * seconds};
+  return scores.at(std::size_t(purpose));
 }
 
 /// With what the repeats leave of it.
@@ -41,41 +42,52 @@ bool threads_differ(const Series& series) {
   return series.processor == Processor::cpu && threads.size() > 1;
 }
 
-template <typename Of>
-struct Doubt {
-  bool (*applies)(const Of&);
+bool is_timed(const Series& series) { return series.processor == Processor::timed; }
+
+/// What applies to some points.
+struct PointDoubt {
+  bool Observation::*applies;
   const char* text;
 };
-
 constexpr std::array kPointDoubts = {
-    Doubt<Point>{[](const Point& p) { return p.oversubscribed; },
-                 "Some points ran more threads than there were cores. They are shown and marked, "
-                 "and left out of fits and recommendations."},
-    Doubt<Point>{
-        [](const Point& p) { return p.includes_warm_up; },
+    PointDoubt{&Observation::oversubscribed,
+               "Some points ran more threads than there were cores. They are shown and marked, "
+               "and left out of fits and recommendations."},
+    PointDoubt{
+        &Observation::includes_warm_up,
         "Some runs have no epoch but the first of a process, so their times include warm-up."},
-    Doubt<Point>{[](const Point& p) { return p.disturbed; },
-                 "In some runs a rank got less than 85 % of the time of its cores, because other "
-                 "programs, a quota or other virtual machines took it. They are marked as "
-                 "disturbed: repeat them on cores of their own."},
-    Doubt<Point>{is_single_run,
-                 "Some points are single runs, so their figures have no range: repeat these runs "
-                 "to see how far times differ."}};
+    PointDoubt{&Observation::disturbed,
+               "In some runs a rank got less than 85 % of the time of its cores, because other "
+               "programs, a quota or other virtual machines took it. They are marked as "
+               "disturbed: repeat them on cores of their own."}};
+constexpr const char* kSingleRuns =
+    "Some points are single runs, so their figures have no range: repeat these runs to see how far "
+    "times differ.";
+
+struct SeriesDoubt {
+  bool (*applies)(const Series&);
+  const char* text;
+};
 constexpr std::array kSeriesDoubts = {
-    Doubt<Series>{[](const Series& s) { return s.processor == Processor::timed; },
-                  "Nothing was computed: ranks waited as long as forward and backward would take "
-                  "(--backend timed). Only communication is real."},
-    Doubt<Series>{threads_differ,
-                  "The ranks did not all have the same number of threads, so the speedup compares "
-                  "different resources. --threads fixes their number."}};
+    SeriesDoubt{is_timed,
+                "Nothing was computed: ranks waited as long as forward and backward would take "
+                "(--backend timed). Only communication is real."},
+    SeriesDoubt{threads_differ,
+                "The ranks did not all have the same number of threads, so the speedup compares "
+                "different resources. --threads fixes their number."}};
+
+/// Whether a member or a function of a point is true for any of them.
+template <typename Is>
+bool any_point(const StudyFigures& all, Is is) {
+  for (const SeriesFigures& series : all)
+    if (std::ranges::any_of(series.series->points, is)) return true;
+  return false;
+}
 
 void add_doubts_about_figures(std::vector<Finding>& doubts, const StudyFigures& all) {
-  for (const auto& [applies, text] : kPointDoubts) {
-    const auto any_point = [is = applies](const SeriesFigures& series) {
-      return std::ranges::any_of(series.series->points, is);
-    };
-    if (std::ranges::any_of(all, any_point)) doubts.push_back({"", text});
-  }
+  for (const auto& [applies, text] : kPointDoubts)
+    if (any_point(all, applies)) doubts.push_back({"", text});
+  if (any_point(all, is_single_run)) doubts.push_back({"", kSingleRuns});
   for (const auto& [applies, text] : kSeriesDoubts) {
     for (const SeriesFigures& series : all) {
       if (applies(*series.series)) doubts.push_back({series.series->label, text});
@@ -91,30 +103,37 @@ void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
   }
   if (study.unreadable.empty()) return;
   const std::size_t count = study.unreadable.size();
-  doubts.push_back(
-      {"", fmt::format("{} could not be read and {} not in the figures: {}", counted(count, "file"),
-                       count == 1 ? "is" : "are", study.unreadable.front().why)});
+  const char* are = count == 1 ? "is" : "are";
+  doubts.push_back({"", fmt::format("{} could not be read and {} not in the figures: {}",
+                                    counted(count, "file"), are, study.unreadable.front().why)});
 }
 
 }  // namespace
 
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency) {
-  const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency).value; };
-  const auto best = std::ranges::max_element(series.points, {}, of);
-  return of(*best) > -INFINITY ? &*best : nullptr;
+  const PointFigures* best = nullptr;
+  double most = -INFINITY;
+  for (const PointFigures& f : series.points) {
+    const double value = score(f, purpose, efficiency).value;
+    if (value <= most) continue;
+    most = value;
+    best = &f;
+  }
+  return best;
 }
 
 std::vector<const PointFigures*> sweet_spots(const SeriesFigures& series, Purpose purpose,
                                              double efficiency) {
   const PointFigures* best = sweet_spot(series, purpose, efficiency);
   if (best == nullptr) return {};
-  const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency); };
-  const auto least_of = [&](const PointFigures& f) { return of(f).low; };
-  const double certain = std::ranges::max(series.points | std::views::transform(least_of));
+  double certain = -INFINITY;  // what one of the points has at least
+  for (const PointFigures& f : series.points)
+    certain = std::max(certain, score(f, purpose, efficiency).low);
+  const double least = score(*best, purpose, efficiency).low;
   std::vector<const PointFigures*> spots;
   for (const PointFigures& f : series.points) {
-    const double most = of(f).high;
-    if (&f == best || (most >= certain && most > of(*best).low)) spots.push_back(&f);
+    const double most = score(f, purpose, efficiency).high;
+    if (&f == best || (most >= certain && most > least)) spots.push_back(&f);
   }
   return spots;
 }

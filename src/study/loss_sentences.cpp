@@ -9,7 +9,8 @@ namespace {
 constexpr double kWorthNaming = 0.05;  // of the loss
 
 std::string phase_name(std::size_t p) {
-  return p == kAllReduce ? "the exposed all-reduce" : std::string(kPhaseNames[p]);
+  if (p == kAllReduce) return "the exposed all-reduce";
+  return std::string(kPhaseNames[p]);
 }
 
 struct LossPart {
@@ -30,9 +31,9 @@ std::vector<LossPart> parts_of(const Losses& loss) {
 
 /// Seconds of the parts that took longer than with ideal scaling.
 double gained_by(const std::vector<LossPart>& parts) {
-  return std::accumulate(parts.begin(), parts.end(), 0.0, [](double sum, const LossPart& part) {
-    return sum + std::max(0.0, part.seconds);
-  });
+  double sum = 0;
+  for (const LossPart& part : parts) sum += std::max(0.0, part.seconds);
+  return sum;
 }
 
 /// What is worth naming, and more than repeats differ by: of the parts that took longer than with
@@ -44,8 +45,9 @@ Texts named_parts(const Losses& loss, bool less) {
   for (const auto& [signed_seconds, spread, name] : parts) {
     const double seconds = less ? -signed_seconds : signed_seconds;
     if (seconds < kWorthNaming * loss.lost || seconds <= spread) continue;
-    const std::string share = less ? "" : " (" + percent(seconds / longer) + ")";
-    named.push_back(name + " " + seconds_text(seconds) + " s" + share);
+    std::string text = name + " " + seconds_text(seconds) + " s";
+    if (!less) text += " (" + percent(seconds / longer) + ")";
+    named.push_back(std::move(text));
   }
   return named;
 }
@@ -68,8 +70,8 @@ std::string causes_text(const Losses& loss) {
   if (named.empty())
     return " No part of it is more than repeats differ by: no cause is determined.";
   const double longer = gained_by(parts_of(loss));
-  std::string text = named.size() == 1 ? " The cause is " : " The causes are ";
-  text += listed(named);
+  std::string text = " The causes are " + listed(named);
+  if (named.size() == 1) text = " The cause is " + named.front();
   if (longer > (1 + kRounded) * loss.lost)
     text += fmt::format(", of {} s that took longer than with ideal scaling", seconds_text(longer));
   text += ".";
@@ -102,6 +104,10 @@ Sentence what_the_loss_is(const SeriesFigures&, const PointFigures& f) {
   return text + causes_text(loss) + waiting_text(f);
 }
 
+double whole_step(const PointFigures& f) {
+  return std::accumulate(f.step_phases.begin(), f.step_phases.end(), 0.0);
+}
+
 Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
   const PointFigures& base = series.points.front();
   if (f.run == nullptr || base.run == nullptr) return {};
@@ -111,9 +117,7 @@ Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
   for (std::size_t p = 0; p < kPhases; ++p) {
     if (growth(p) > growth(most)) most = p;
   }
-  const auto whole_step = [](const PointFigures& figures) {
-    return std::accumulate(figures.step_phases.begin(), figures.step_phases.end(), 0.0);
-  };
+
   const double before = whole_step(base);
   const auto of_phase = [&](const RunResult& run) { return run.steady_full_step.phases[most]; };
   const double spread =
@@ -129,9 +133,9 @@ Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
 Sentence how_communication_shares(const SeriesFigures&, const PointFigures& f) {
   if (std::isnan(f.communication.busy)) return {};
   const CommunicationFigures& c = f.communication;
-  const std::string inferred =
-      c.inferred < 0 ? "no time by subtraction, because the epoch is shorter than an ideal one,"
-                     : seconds_text(c.inferred) + " s of an epoch by subtraction";
+  std::string inferred = seconds_text(c.inferred) + " s of an epoch by subtraction";
+  if (c.inferred < 0)
+    inferred = "no time by subtraction, because the epoch is shorter than an ideal one,";
   std::string text = fmt::format(
       "Communication on {} takes {} and {} s as measured in the all-reduce; {} s were exposed",
       rank_words(f.ranks()), inferred, seconds_text(c.busy), seconds_text(c.exposed));

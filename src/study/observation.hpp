@@ -48,6 +48,9 @@ struct Subject {
   std::size_t image_size = 0;  ///< 0: unknown
 
   auto operator<=>(const Subject&) const = default;
+
+  /// " (Keras log FILE)", a remark for people; empty for rueda's own.
+  std::string source_remark() const;
 };
 
 /// One training run as a scaling study sees it, or all repeats of one: of

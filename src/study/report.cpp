@@ -5,135 +5,173 @@
 #include "base/error.hpp"
 #include "display/text.hpp"
 #include "record/json_parts.hpp"
-#include "study/json_view.hpp"
+#include "study/sentence.hpp"
+#include "study/table_json.hpp"
 
 namespace rueda {
+
+/// Null where it is unknown.
+Json json_of(const Estimate& e) {
+  if (!known(e)) return nullptr;
+  return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
+}
+
+auto fields_of(const Finding&) {
+  return std::tuple{Field{"about", &Finding::about}, Field{"text", &Finding::text}};
+}
+
 namespace {
 
 namespace fs = std::filesystem;
 
 // A number that is unknown is NaN, which is written as null.
 
-Json estimate(const Estimate& e) {
-  if (!known(e)) return nullptr;
-  return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
+/// Members of the observation that a point's figures are of.
+template <typename Value>
+auto of_point(Value Point::*member) {
+  return [member](const PointFigures& f) { return f.point->*member; };
 }
 
 /// Of the first run. They are the same in all, but for --bucket-mb auto.
 Json buckets_json(const Point& point) {
-  if (point.runs.empty()) return Json::array();
+  Json buckets = Json::array();
+  if (point.runs.empty()) return buckets;
   const RunResult& run = *point.runs.front();
-  return values_of(run.steady_communication.buckets, [&](const BucketResult& bucket) {
-    const double transfer = run.sums_go_over_links() ? bucket.transfer.median : kUnknown;
-    return Json{{"bytes", bucket.bytes},
-                {"busy_median_seconds", bucket.busy.median},
-                {"transfer_median_seconds", transfer}};
-  });
+  for (const BucketResult& bucket : run.steady_communication.buckets) {
+    Json transfer;
+    if (run.sums_go_over_links()) transfer = bucket.transfer.median;
+    buckets.push_back({{"bytes", bucket.bytes},
+                       {"busy_median_seconds", bucket.busy.median},
+                       {"transfer_median_seconds", transfer}});
+  }
+  return buckets;
 }
+
+const std::tuple kRateFields{
+    Field{"inferred", &CommunicationFigures::inferred},
+    Field{"inferred_same_batch", &CommunicationFigures::inferred_same_batch},
+    Field{"measured", &CommunicationFigures::busy},
+    Field{"exposed", &CommunicationFigures::exposed},
+    Field{"wait", &CommunicationFigures::wait},
+    Field{"transfer", &CommunicationFigures::transfer},
+    Field{"add", &CommunicationFigures::add},
+    Field{"bytes_per_step", &CommunicationFigures::bytes},
+    Field{"algbw_GBps", &CommunicationFigures::algbw},
+    Field{"busbw_GBps", &CommunicationFigures::busbw},
+    Field{"link_busbw_GBps", &CommunicationFigures::link_busbw}};
 
 Json communication_json(const PointFigures& f) {
-  const CommunicationFigures& c = f.communication;
-  if (std::isnan(c.inferred)) return nullptr;
-  return {{"inferred", c.inferred},
-          {"inferred_same_batch", c.inferred_same_batch},
-          {"measured", c.busy},
-          {"exposed", c.exposed},
-          {"wait", c.wait},
-          {"transfer", c.transfer},
-          {"add", c.add},
-          {"bytes_per_step", c.bytes},
-          {"algbw_GBps", c.algbw},
-          {"busbw_GBps", c.busbw},
-          {"link_busbw_GBps", c.link_busbw},
-          {"buckets", buckets_json(*f.point)}};
-}
-
-Json factors_json(const EfficiencyFactors& factors) {
-  Json j;
-  for (std::size_t i = 0; i < kFactors.size(); ++i) j[kFactors[i].first] = factors[i];
+  if (std::isnan(f.communication.inferred)) return nullptr;
+  Json j = fields_json(f.communication, kRateFields);
+  j["buckets"] = buckets_json(*f.point);
   return j;
 }
 
-Json losses_json(const std::optional<Losses>& loss) {
-  if (!loss) return nullptr;
-  return {{"lost", loss->lost},
-          {"phases", phases_json(loss->phases)},
-          {"waiting", loss->waiting},
-          {"spread", loss->lost_spread},
-          {"determined", loss->determined()},
-          {"rest", loss->rest}};
+Json factors_json(const PointFigures& f) {
+  Json j;
+  for (std::size_t i = 0; i < kFactors.size(); ++i) j[kFactors[i].first] = f.factors[i];
+  return j;
 }
 
-Json point_json(const PointFigures& f) {
-  const Point& p = *f.point;
-  const bool has_run = f.run != nullptr;
-  return {{"ranks", p.ranks},
-          {"hosts", p.hosts},
-          {"rank_batch", p.rank_batch == 0 ? Json() : Json(p.rank_batch)},
-          {"global_batch", p.global_batch},
-          {"images", p.images},
-          {"steps", p.steps},
-          {"repeats", p.repeats},
-          {"oversubscribed", p.oversubscribed},
-          {"includes_warm_up", p.includes_warm_up},
-          {"disturbed", p.disturbed},
-          {"epoch_seconds", estimate(p.epoch)},
-          {"first_epoch_seconds", estimate(p.first_epoch)},
-          {"full_step_seconds", estimate(p.full_step)},
-          {"mean_step_seconds", estimate(p.mean_step)},
-          {"images_per_second", estimate(f.images_per_second)},
-          {"images_per_second_per_rank", estimate(f.images_per_second * (1 / double(p.ranks)))},
-          {"speedup", estimate(f.epoch_view.speedup)},
-          {"efficiency", estimate(f.epoch_view.efficiency)},
-          {"step_speedup", estimate(f.step_view.speedup)},
-          {"step_efficiency", estimate(f.step_view.efficiency)},
-          {"karp_flatt", f.karp_flatt},
-          {"gustafson", f.gustafson},
-          {"phases", has_run ? phases_json(f.step_phases) : Json()},
-          {"epoch_phases", has_run ? phases_json(f.epoch_phases) : Json()},
-          {"factors", factors_json(f.factors)},
-          {"communication", communication_json(f)},
-          {"losses", losses_json(f.losses)},
-          {"device_seconds", f.device_seconds},
-          {"joules", f.energy.total()},
-          {"watt_hours", f.energy.total() / 3600}};
+/// The phase that took most of the time that was lost, or "rest"; none where too
+/// little is lost to look for a cause, or repeats differ by more.
+std::optional<std::string> most_lost(const PointFigures& f) {
+  if (!f.losses->determined() || !(f.epoch_view.efficiency.value < kNothingLost)) return {};
+  std::optional<std::string> most;
+  double seconds = 0;
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    if (!(f.losses->phases[p] > seconds)) continue;
+    seconds = f.losses->phases[p];
+    most = kPhaseNames[p];
+  }
+  if (f.losses->rest > seconds) return "rest";
+  return most;
 }
+
+Json losses_json(const PointFigures& f) {
+  if (!f.losses) return nullptr;
+  const Losses& loss = *f.losses;
+  return {{"lost", loss.lost},
+          {"phases", phases_json(loss.phases)},
+          {"waiting", loss.waiting},
+          {"spread", loss.lost_spread},
+          {"determined", loss.determined()},
+          {"rest", loss.rest},
+          {"most", json_of(most_lost(f))}};
+}
+
+/// Phases are of runs of rueda.
+Json phases_if_run(const PointFigures& f, const PhaseSeconds& phases) {
+  if (f.run == nullptr) return nullptr;
+  return phases_json(phases);
+}
+Json step_phases(const PointFigures& f) { return phases_if_run(f, f.step_phases); }
+Json epoch_phases(const PointFigures& f) { return phases_if_run(f, f.epoch_phases); }
+
+std::optional<std::size_t> rank_batch(const PointFigures& f) {
+  if (f.point->rank_batch == 0) return {};
+  return f.point->rank_batch;
+}
+Estimate rate_per_rank(const PointFigures& f) {
+  return f.images_per_second * (1 / double(f.ranks()));
+}
+double joules(const PointFigures& f) { return f.energy.total(); }
+double watt_hours(const PointFigures& f) { return f.energy.total() / 3600; }
+
+const std::tuple kPointFields{
+    Field{"ranks", of_point(&Point::ranks)},
+    Field{"hosts", of_point(&Point::hosts)},
+    Field{"rank_batch", rank_batch},
+    Field{"global_batch", of_point(&Point::global_batch)},
+    Field{"images", of_point(&Point::images)},
+    Field{"steps", of_point(&Point::steps)},
+    Field{"repeats", of_point(&Point::repeats)},
+    Field{"oversubscribed", of_point(&Point::oversubscribed)},
+    Field{"includes_warm_up", of_point(&Point::includes_warm_up)},
+    Field{"disturbed", of_point(&Point::disturbed)},
+    Field{"epoch_seconds", of_point(&Point::epoch)},
+    Field{"first_epoch_seconds", of_point(&Point::first_epoch)},
+    Field{"full_step_seconds", of_point(&Point::full_step)},
+    Field{"mean_step_seconds", of_point(&Point::mean_step)},
+    Field{"images_per_second", &PointFigures::images_per_second},
+    Field{"images_per_second_per_rank", rate_per_rank},
+    Field{"speedup", in(&PointFigures::epoch_view, &Speedup::speedup)},
+    Field{"efficiency", in(&PointFigures::epoch_view, &Speedup::efficiency)},
+    Field{"step_speedup", in(&PointFigures::step_view, &Speedup::speedup)},
+    Field{"step_efficiency", in(&PointFigures::step_view, &Speedup::efficiency)},
+    Field{"karp_flatt", &PointFigures::karp_flatt},
+    Field{"gustafson", &PointFigures::gustafson},
+    Field{"phases", step_phases},
+    Field{"epoch_phases", epoch_phases},
+    Field{"factors", factors_json},
+    Field{"communication", communication_json},
+    Field{"losses", losses_json},
+    Field{"device_seconds", &PointFigures::device_seconds},
+    Field{"joules", joules},
+    Field{"watt_hours", watt_hours}};
+
+const char* processor_name(const Series& series) {
+  constexpr std::array kProcessors = {"cpu", "gpu", "timed"};
+  return kProcessors.at(std::size_t(series.processor));
+}
+
+const std::tuple kSeriesFields{Field{"id", &Series::id},
+                               Field{"label", &Series::label},
+                               Field{"source", &Series::source},
+                               Field{"model", &Series::model},
+                               Field{"variant", &Series::variant},
+                               Field{"processor", processor_name},
+                               Field{"image_size", &Series::image_size},
+                               Field{"scaling", &Series::scaling},
+                               Field{"batch", &Series::batch}};
 
 Json series_json(const SeriesFigures& figures) {
-  constexpr std::array kProcessors = {"cpu", "gpu", "timed"};
-  const Series& s = *figures.series;
-  const auto fit = amdahl_fraction(s);
-  return {
-      {"id", s.id},
-      {"label", s.label},
-      {"source", s.source},
-      {"model", s.model},
-      {"variant", s.variant},
-      {"processor", kProcessors.at(std::size_t(s.processor))},
-      {"image_size", s.image_size},
-      {"scaling", to_string(s.scaling)},
-      {"batch", s.batch},
-      {"points", values_of(figures.points, point_json)},
-      {"amdahl", fit ? Json{{"serial_fraction", fit->value}, {"low", fit->low}, {"high", fit->high}}
-                     : Json()}};
-}
-
-Json table_json(const Table& table) {
-  constexpr std::array kShows = {"text",  "count",   "seconds", "millis",   "rate",
-                                 "ratio", "percent", "bytes",   "gigabytes"};
-  const auto columns = values_of(table.columns, [&](const Column& column) {
-    return Json{{"key", column.key},
-                {"heading", column.heading},
-                {"show", kShows.at(std::size_t(column.show))}};
-  });
-  const auto rows = values_of(table.rows, [](const std::vector<Cell>& row) {
-    return values_of(row, [](const Cell& cell) { return json_of(cell); });
-  });
-  return {{"id", table.id},
-          {"title", table.title},
-          {"columns", columns},
-          {"rows", rows},
-          {"notes", table.notes}};
+  Json j = fields_json(*figures.series, kSeriesFields);
+  j["points"] = list_json(figures.points, kPointFields);
+  j["amdahl"] = nullptr;
+  if (const auto fit = amdahl_fraction(*figures.series))
+    j["amdahl"] = {{"serial_fraction", fit->value}, {"low", fit->low}, {"high", fit->high}};
+  return j;
 }
 
 void make_folder(const fs::path& folder) {
@@ -159,24 +197,26 @@ std::string footer(const Report& report) {
          ". GB = 10^9 bytes; times of a step or a collective are those of the slowest rank.\n";
 }
 
-std::string finding_text(const Finding& f) {
-  return (f.about.empty() ? "" : f.about + ": ") + f.text;
+std::string report_json(const Report& report) {
+  Json j = {{"schema", "rueda-report"},
+            {"schema_version", kReportSchemaVersion},
+            {"title", report.title},
+            {"made_with", report.made_with},
+            {"findings", json_of(report.findings)},
+            {"series", values_of(report.series, series_json)},
+            {"tables", json_of(report.tables)},
+            {"layouts", Json::object()},
+            {"predictions", Json::array()}};
+  for (const auto& [name, tables] : report.layouts) j["layouts"][name] = json_of(tables);
+  for (const std::string& text : report.predictions) j["predictions"].push_back(Json::parse(text));
+  return text_of(j, 1) + "\n";
 }
 
-std::string report_json(const Report& report) {
-  Json j = {
-      {"schema", "rueda-report"},
-      {"schema_version", kReportSchemaVersion},
-      {"title", report.title},
-      {"made_with", report.made_with},
-      {"findings", values_of(report.findings, finding_text)},
-      {"series", values_of(report.series, series_json)},
-      {"tables", values_of(report.tables, table_json)},
-      {"layouts", Json::object()},
-      {"predictions", values_of(report.predictions, [](auto& text) { return Json::parse(text); })}};
-  for (const auto& [name, tables] : report.layouts)
-    j["layouts"][name] = values_of(tables, table_json);
-  return text_of(j, 1) + "\n";
+std::string heading_of(const std::string& about, bool markdown) {
+  std::string name = about;
+  if (about.empty()) name = "The study";
+  if (markdown) name = "**" + name + "**\n";
+  return "\n" + name + "\n";
 }
 
 }  // namespace
@@ -187,10 +227,12 @@ std::string findings_text(const std::vector<Finding>& findings, bool markdown) {
   for (const Finding& finding : findings) {
     if (finding.about != about) {
       about = finding.about;
-      const std::string name = about.empty() ? "The study" : about;
-      text += markdown ? "\n**" + name + "**\n\n" : "\n" + name + "\n";
+      text += heading_of(about, markdown);
     }
-    text += markdown ? "- " + finding.text + "\n" : paragraph("  - ", 4, finding.text);
+    if (markdown)
+      text += "- " + finding.text + "\n";
+    else
+      text += paragraph("  - ", 4, finding.text);
   }
   return text;
 }

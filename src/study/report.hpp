@@ -89,7 +89,7 @@ Tables book_layout(const StudyFigures& all, const Observations& observations);
 Tables nyu_layout(const StudyFigures& all);
 
 /// `schema_version` of report.json: raised when a field changes its meaning or goes.
-inline constexpr int kReportSchemaVersion = 1;
+inline constexpr int kReportSchemaVersion = 2;
 
 /// Everything that a report says, in no form yet.
 struct Report {

@@ -5,8 +5,7 @@ namespace rueda {
 namespace {
 
 /// `text` of the value, and of the range where it is not exact.
-template <typename Text>
-std::string with_range(const Estimate& e, const char* unit, Text text) {
+std::string with_range(const Estimate& e, const char* unit, std::string (*text)(double)) {
   if (is_exact(e)) return text(e.value) + unit;
   return text(e.value) + unit + " (" + text(e.low) + " to " + text(e.high) + ")";
 }
@@ -34,16 +33,17 @@ const PointFigures* widest(const SeriesFigures& series) {
 
 Sentence how_far_it_scales(const SeriesFigures& series, const PointFigures& f) {
   const Point& base = *series.points.front().point;
-  const auto range = [](const Estimate& e) { return with_range(e, " s", seconds_text); };
-  const bool weak = series.series->scaling == Scaling::weak;
-  return fmt::format(
+  const Scaling scaling = series.series->scaling;
+  const char* fixed = scaling == Scaling::weak ? "batch of each rank" : "global batch";
+  const char* take = base.ranks == 1 ? "takes" : "take";
+  std::string text = fmt::format(
       "{} take {} for an epoch where {} {} {}: speedup {:.2f}, efficiency {}, with the {} fixed "
-      "({} scaling){}.",
-      rank_words(f.ranks()), range(f.point->epoch), rank_words(base.ranks),
-      base.ranks == 1 ? "takes" : "take", range(base.epoch), f.epoch_view.speedup.value,
-      with_range(f.epoch_view.efficiency, "", percent),
-      weak ? "batch of each rank" : "global batch", to_string(series.series->scaling),
-      is_single_run(base) || is_single_run(*f.point) ? ", from single runs" : "");
+      "({} scaling)",
+      rank_words(f.ranks()), with_range(f.point->epoch, " s", seconds_text), rank_words(base.ranks),
+      take, with_range(base.epoch, " s", seconds_text), f.epoch_view.speedup.value,
+      with_range(f.epoch_view.efficiency, "", percent), fixed, to_string(scaling));
+  if (is_single_run(base) || is_single_run(*f.point)) text += ", from single runs";
+  return text + ".";
 }
 
 Sentence what_steps_say(const SeriesFigures&, const PointFigures& f) {
@@ -54,11 +54,11 @@ Sentence what_steps_say(const SeriesFigures&, const PointFigures& f) {
   if (overlap || std::abs(step.value - epoch.value) < 1 - kNothingLost) return {};
   const EpochParts parts = epoch_parts(f);
   if (parts.slow_steps < 0 || parts.partial < 0) return {};  // quick steps made up for slow ones
-  const std::string partial =
-      parts.partial_images == 0
-          ? ""
-          : fmt::format("the partial last step ({} images, {} s by their number) and to ",
-                        parts.partial_images, seconds_text(parts.partial_by_images));
+  std::string partial;
+  if (parts.partial_images > 0) {
+    partial = fmt::format("the partial last step ({} images, {} s by their number) and to ",
+                          parts.partial_images, seconds_text(parts.partial_by_images));
+  }
   return fmt::format(
       "The median full step alone scales to {} on {}, the epoch to {}. Of an epoch, {} s go to "
       "steps that took longer than the median, and {} s to {}the time between steps.",
@@ -73,16 +73,19 @@ std::string effect_of_rounding(const Estimate& rounded, const Estimate& exact, d
   std::string open;
   for (const double bound : {kNothingLost, kept}) {
     const std::string side = "below " + percent(bound);
+    const bool changed = (rounded.value >= bound) != (exact.value >= bound);
     if (is_open(exact, bound)) {
       open = "repeats leave open whether it is " + side + ", with rounding or without";
-    } else if ((rounded.value >= bound) != (exact.value >= bound)) {
-      return "rounding would have changed the conclusion, as it is " +
-             (exact.value < bound ? side : "not " + side);
+    } else if (changed && exact.value < bound) {
+      return "rounding would have changed the conclusion, as it is " + side;
+    } else if (changed) {
+      return "rounding would have changed the conclusion, as it is not " + side;
     } else if (is_open(rounded, bound) && open.empty()) {
       open = "the log would leave open whether it is " + side;
     }
   }
-  return open.empty() ? "rounding would not have changed the conclusion" : open;
+  if (open.empty()) return "rounding would not have changed the conclusion";
+  return open;
 }
 
 /// `kept`: the efficiency that somebody wants to keep. Conclusions are about it and
@@ -112,9 +115,10 @@ Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigure
 
 /// "2 or 4 ranks".
 std::string ranks_of(const std::vector<const PointFigures*>& spots) {
-  const Texts ranks =
-      values_of(spots, [](const PointFigures* f) { return std::to_string(f->ranks()); });
-  return listed(ranks, "or") + (ranks == Texts{"1"} ? " rank" : " ranks");
+  Texts ranks;
+  for (const PointFigures* spot : spots) ranks.push_back(std::to_string(spot->ranks()));
+  if (ranks == Texts{"1"}) return "1 rank";
+  return listed(ranks, "or") + " ranks";
 }
 
 Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& options) {
@@ -123,28 +127,30 @@ Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& optio
   for (const Purpose purpose : options.purposes) {
     const auto spots = sweet_spots(series, purpose, options.efficiency);
     if (spots.empty()) continue;
-    choices.push_back(ranks_of(spots) + " " + reason_of(purpose, options.efficiency) +
-                      (spots.size() > 1 ? " (repeats do not tell which)" : ""));
+    std::string choice = ranks_of(spots) + " " + reason_of(purpose, options.efficiency);
+    if (spots.size() > 1) choice += " (repeats do not tell which)";
+    choices.push_back(std::move(choice));
   }
   if (choices.empty()) return {};
   return "Of the numbers of ranks that were run, take " + listed(choices) + ".";
+}
+
+void add(Texts& all, const Sentence& sentence) {
+  if (sentence) all.push_back(*sentence);
 }
 
 }  // namespace
 
 Texts sentences(const SeriesFigures& series, const FindingOptions& options) {
   Texts all;
-  const auto add = [&](const Sentence& sentence) {
-    if (sentence) all.push_back(*sentence);
-  };
   if (const PointFigures* f = widest(series)) {
-    add(how_far_it_scales(series, *f));
-    for (const std::string& sentence : loss_sentences(series, *f)) add(sentence);
-    add(what_steps_say(series, *f));
-    add(what_rounding_would_hide(series, *f, options.efficiency));
-    add(how_serial_it_is(series));
+    add(all, how_far_it_scales(series, *f));
+    for (const std::string& sentence : loss_sentences(series, *f)) all.push_back(sentence);
+    add(all, what_steps_say(series, *f));
+    add(all, what_rounding_would_hide(series, *f, options.efficiency));
+    add(all, how_serial_it_is(series));
   }
-  add(what_to_choose(series, options));
+  add(all, what_to_choose(series, options));
   return all;
 }
 

@@ -7,7 +7,9 @@ constexpr double kSameFraction = 0.005;
 
 /// Of a serial fraction, which noise may move out of its range.
 std::string fraction_text(double share) {
-  return share < 0 ? "below 0 %" : share > 1 ? "above 100 %" : percent(share);
+  if (share < 0) return "below 0 %";
+  if (share > 1) return "above 100 %";
+  return percent(share);
 }
 
 std::string amdahl_text(const Series& series, const Estimate& s) {
@@ -45,13 +47,12 @@ Estimate flatt_of(const PointFigures& f) {
           karp_flatt(speedup.low, ranks)};
 }
 
+bool falls(const Estimate& a, const Estimate& b) { return b.value < a.value - kSameFraction; }
+bool rises(const Estimate& a, const Estimate& b) { return falls(b, a); }
+
 /// What several fractions, P ascending, say; by all of them, not by the two ends.
 std::string trend_text(const std::vector<Estimate>& flatt) {
   const Estimate &first = flatt.front(), &last = flatt.back();
-  const auto falls = [](const Estimate& a, const Estimate& b) {
-    return b.value < a.value - kSameFraction;
-  };
-  const auto rises = [&](const Estimate& a, const Estimate& b) { return falls(b, a); };
   const bool any_fall = std::ranges::adjacent_find(flatt, falls) != flatt.end();
   const bool any_rise = std::ranges::adjacent_find(flatt, rises) != flatt.end();
   if (any_fall && any_rise) return "it rises and falls with P, so nothing follows from it";
@@ -72,9 +73,10 @@ Sentence how_serial_it_is(const SeriesFigures& series) {
     if (!f.point->oversubscribed && std::isfinite(f.karp_flatt)) flatt.push_back(flatt_of(f));
   }
   if (flatt.size() < 2) return text + " (from two points only).";
-  const Texts all = values_of(flatt, [](const Estimate& one) { return fraction_text(one.value); });
-  const std::string through =
-      flatt.size() < 3 ? "" : " over " + listed({all.begin() + 1, all.end() - 1});
+  Texts all;
+  for (const Estimate& one : flatt) all.push_back(fraction_text(one.value));
+  std::string through;
+  if (all.size() > 2) through = " over " + listed({all.begin() + 1, all.end() - 1});
   return text + fmt::format("; by Karp and Flatt it goes from {}{} to {}: {}.", all.front(),
                             through, all.back(), trend_text(flatt));
 }

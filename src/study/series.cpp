@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "display/text.hpp"
 #include "study/figures.hpp"
 #include "train/options.hpp"
 
@@ -14,26 +15,30 @@ namespace {
 Processor processor_of(const RunResult& run) {
   const std::string& backend = run.ranks.front().backend;
   if (backend == "timed") return Processor::timed;
-  return backend == "cpu" ? Processor::cpu : Processor::gpu;
+  if (backend == "cpu") return Processor::cpu;
+  return Processor::gpu;
 }
 
 /// Threads that compute need a core each; a GPU's host threads and the timed backend's do not.
 bool is_oversubscribed(const RunResult& run) {
   constexpr double kClockwork = 1e-6;  // cores are shares: 1/3 + 1/3 + 1/3
-  return processor_of(run) == Processor::cpu &&
-         std::ranges::any_of(run.ranks, [](const RankResult& rank) {
-           return rank.threads > rank.cores * (1 + kClockwork);
-         });
+  if (processor_of(run) != Processor::cpu) return false;
+  for (const RankResult& rank : run.ranks)
+    if (rank.threads > rank.cores * (1 + kClockwork)) return true;
+  return false;
 }
 
+/// 0 where ranks differ.
 std::size_t common_batch(const std::vector<std::size_t>& batches) {
-  const bool same = std::ranges::all_of(batches, [&](std::size_t b) { return b == batches[0]; });
-  return same && !batches.empty() ? batches[0] : 0;
+  const std::set<std::size_t> values(batches.begin(), batches.end());
+  if (values.size() != 1) return 0;
+  return *values.begin();
 }
 
 std::string unquoted(const std::string& json) {
   const bool quoted = json.size() >= 2 && json.front() == '"' && json.back() == '"';
-  return quoted ? json.substr(1, json.size() - 2) : json;
+  if (!quoted) return json;
+  return json.substr(1, json.size() - 2);
 }
 
 /// Of an option that was not given.
@@ -41,15 +46,26 @@ constexpr const char* kNoValue = "null";
 
 std::string option_of(const RunResult& run, const std::string& name) {
   const auto found = run.options.find(name);
-  return found == run.options.end() ? kNoValue : unquoted(found->second);
+  if (found == run.options.end()) return kNoValue;
+  return unquoted(found->second);
 }
+
+/// Of the processor or a library, as machine_of() names them.
+std::string version_of(const RunResult& run, const std::string& name) {
+  const auto machine = machine_of(run);
+  const auto found = machine.find(name);
+  if (found == machine.end()) return "unknown";
+  return found->second;
+}
+
+std::string before_comma(const std::string& text) { return text.substr(0, text.find(',')); }
 
 /// "Open MPI v4.1.4, package: ..." without what follows the comma, if that tells the values apart.
 std::string shortened(const std::string& value, const std::set<std::string>& values) {
-  const auto first = [](const std::string& text) { return text.substr(0, text.find(',')); };
-  std::set<std::string> firsts;
-  for (const std::string& one : values) firsts.insert(first(one));
-  return firsts.size() == values.size() ? first(value) : value;
+  std::set<std::string> beginnings;
+  for (const std::string& one : values) beginnings.insert(before_comma(one));
+  if (beginnings.size() < values.size()) return value;
+  return before_comma(value);
 }
 
 /// Names a value in the variant of observations that do not all have the same.
@@ -61,7 +77,7 @@ void tell_apart(const std::vector<Observation*>& all, const std::string& name,
   for (Observation* seen : all) {
     const std::string value = value_of(*seen->runs.front());
     if (value == kNoValue) continue;  // told apart by having none
-    seen->variant += (seen->variant.empty() ? "" : ", ") + name + " " + shortened(value, values);
+    add_to_list(seen->variant, name + " " + shortened(value, values));
   }
 }
 
@@ -73,7 +89,9 @@ bool repeats_differ_in(const std::vector<Observation*>& all, const std::string& 
   for (const Observation* o : all)
     values[{o->model, o->ranks, o->hosts, o->global_batch}].insert(
         option_of(*o->runs.front(), name));
-  return std::ranges::any_of(values, [](const auto& each) { return each.second.size() > 1; });
+  for (const auto& [configuration, seen] : values)
+    if (seen.size() > 1) return true;
+  return false;
 }
 
 void tell_options_apart(const std::vector<Observation*>& all) {
@@ -89,20 +107,19 @@ void tell_machines_apart(const std::vector<Observation*>& all) {
   std::set<std::string> names;
   for (const Observation* seen : all)
     for (const auto& [name, value] : machine_of(*seen->runs.front())) names.insert(name);
-  for (const std::string& name : names) {
-    tell_apart(all, name, [&](const RunResult& run) {
-      const auto machine = machine_of(run);
-      const auto found = machine.find(name);
-      return found == machine.end() ? "unknown" : found->second;
-    });
-  }
+  for (const std::string& name : names)
+    tell_apart(all, name, [&](const RunResult& run) { return version_of(run, name); });
 }
 
-/// By the time of their epochs; those that do not know it come last.
+/// Of an epoch; infinite where they are not known, so that such a repeat comes last.
+double sorting_seconds(const Observation* repeat) {
+  if (!known(repeat->epoch)) return INFINITY;
+  return repeat->epoch.value;
+}
+
+/// By the time of their epochs.
 Members by_epoch(Members repeats) {
-  std::ranges::stable_sort(repeats, {}, [](const Observation* repeat) {
-    return known(repeat->epoch) ? repeat->epoch.value : INFINITY;
-  });
+  std::ranges::stable_sort(repeats, {}, sorting_seconds);
   return repeats;
 }
 
@@ -127,8 +144,9 @@ Series series_of(const Members& members, Scaling scaling, std::size_t batch) {
 }
 
 bool has_several_ranks(const Members& members) {
-  return std::ranges::any_of(
-      members, [&](const Observation* o) { return o->ranks != members.front()->ranks; });
+  for (const Observation* o : members)
+    if (o->ranks != members.front()->ranks) return true;
+  return false;
 }
 
 /// The series of equal subjects and images.
@@ -153,11 +171,13 @@ void add_kind(std::vector<Series>& all, const Members& members) {
 }
 
 std::string batch_text(const Series& s) {
-  return std::to_string(s.batch) + (s.scaling == Scaling::weak ? " per rank" : " global");
+  const char* whose = s.scaling == Scaling::weak ? "per rank" : "global";
+  return fmt::format("{} {}", s.batch, whose);
 }
 
-std::string images_text(double images) {  // a log may not say how many
-  return std::isfinite(images) ? fmt::format("{:.0f} images", images) : "images unknown";
+std::string images_text(double images) {
+  if (!std::isfinite(images)) return "images unknown";  // a log may not say how many
+  return fmt::format("{:.0f} images", images);
 }
 
 /// Puts how several ranks summed gradients in the place of the option, which may be auto.
@@ -172,7 +192,7 @@ void name_sums(Series& s) {
   if (option != s.variant.npos)
     s.variant.replace(option, s.variant.find(',', option) - option, sums);
   else
-    s.variant += (s.variant.empty() ? "" : ", ") + sums;
+    add_to_list(s.variant, sums);
 }
 
 /// Names the sums, and else only what differs somewhere in the study.
@@ -191,7 +211,7 @@ void name_all(std::vector<Series>& all) {
     if (!s.variant.empty()) s.label += ", " + s.variant;
     if (processors.size() > 1 || s.processor == Processor::timed)
       s.label += std::string(", ") + to_string(s.processor);
-    if (s.source != "rueda") s.label += " (" + s.source + ")";
+    s.label += s.source_remark();
     if (s.scaling == Scaling::single) s.label += ", P = " + std::to_string(s.points[0].ranks);
     if (pixels[s.model].size() > 1) s.label += fmt::format(", {} pixels", s.image_size);
     if (images.size() > 1) s.label += ", " + images_text(s.points[0].images);
@@ -202,11 +222,17 @@ void name_all(std::vector<Series>& all) {
 /// Of a point that is `faster` by so much, with so many times the images of the base in a step.
 Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point, double images) {
   const auto ranks = double(base.ranks);
-  const Estimate gain = &base == &point ? exactly(ranks) : faster * (images * ranks);
+  Estimate gain = faster * (images * ranks);
+  if (&base == &point) gain = exactly(ranks);
   return {.speedup = gain, .efficiency = gain * (1 / double(point.ranks))};
 }
 
 }  // namespace
+
+std::string Subject::source_remark() const {
+  if (source == "rueda") return "";
+  return " (" + source + ")";
+}
 
 Observation observe(const RunResult& run) {
   const auto steady = steady_epochs(run);

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/json_view.hpp"
 #include "record/aggregation.hpp"
 #include "record/run_json.hpp"
-#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {
@@ -23,9 +23,13 @@ double mean(const JsonView& j, const std::string& name) {
 Spread spread(const JsonView& above, const std::string& name) {
   if (!above.has(name)) return spread_of({});
   const JsonView j = above.at(name);
-  const auto number = [&j](const char* figure) { return j.number_if_any(figure); };
-  return {j.count("count"), number("min"), number("mean"),     number("median"),
-          number("p90"),    number("max"), number("deviation")};
+  return {.count = j.count("count"),
+          .min = j.number_if_any("min"),
+          .mean = j.number_if_any("mean"),
+          .median = j.number_if_any("median"),
+          .p90 = j.number_if_any("p90"),
+          .max = j.number_if_any("max"),
+          .deviation = j.number_if_any("deviation")};
 }
 
 PhaseSeconds phases(const JsonView& above) {
@@ -37,7 +41,9 @@ PhaseSeconds phases(const JsonView& above) {
 
 MeanStep mean_step(const JsonView& above, const std::string& name) {
   const JsonView j = above.part(name);
-  return {above.has(name) ? j.count("count") : 0, mean(j, "seconds"), phases(j)};
+  MeanStep step{.seconds = mean(j, "seconds"), .phases = phases(j)};
+  if (above.has(name)) step.count = j.count("count");
+  return step;
 }
 
 CommunicationResult communication(const JsonView& j) {
@@ -130,16 +136,21 @@ int exit_code(const JsonView& j) {
   return int(code);
 }
 
+std::size_t count_if_any(const JsonView& j, const std::string& name) {
+  if (!j.has(name)) return 0;
+  return j.count(name);
+}
+
 Attempt read_attempt(const fs::path& file) {
   const InputFile input{file, file.string(), kAttemptRemedy};
   const JsonView::Json json = read_json(input, kMostAttemptBytes);
   const JsonView j(json, input);
-  if (!j.has("schema") || j.json()["schema"] != "rueda-attempt") j.refuse("is no attempt.json");
+  j.require_kind("rueda-attempt", "attempt.json");
   return {.file = file,
           .model = j.text("model"),
           .ranks = j.positive("ranks"),
-          .rank_batch = j.has("batch_per_rank") ? j.count("batch_per_rank") : 0,
-          .global_batch = j.has("global_batch") ? j.count("global_batch") : 0,
+          .rank_batch = count_if_any(j, "batch_per_rank"),
+          .global_batch = count_if_any(j, "global_batch"),
           .exit_code = exit_code(j.at("exit_code")),
           .message = j.text_if_any("message")};
 }
@@ -165,7 +176,10 @@ void load_file(Study& study, const fs::path& path) {
     return;
   }
   RunResult run = read_run(path);
-  (run.epochs.empty() ? study.empty_runs : study.runs).push_back(std::move(run));
+  if (run.epochs.empty())
+    study.empty_runs.push_back(std::move(run));
+  else
+    study.runs.push_back(std::move(run));
 }
 
 /// The files of a place: itself, or those in it and below.
@@ -180,9 +194,28 @@ std::vector<fs::path> files_of(const fs::path& place) {
   return files;
 }
 
+/// What it is named by where that can be followed to the end, else the name.
+fs::path real_path(const fs::path& file) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(file, error);
+  if (error) return file;
+  return real;
+}
+
+/// Throws InputError: that none of the places holds a run.
+[[noreturn]] void refuse_places(const std::vector<fs::path>& places, const Study& study) {
+  std::string why;
+  if (!study.unreadable.empty()) why = " that can be read (" + study.unreadable.front().why + ")";
+  throw InputError(places.front().string() + ": no run.json below it" + why +
+                   "; name run directories of rueda train, or the directory of a study");
+}
+
+std::size_t depth_of_model(const RunResult& run) { return depth_of(run.model); }
+std::size_t ranks_of_epoch(const EpochResult& epoch) { return epoch.ranks.size(); }
+void take_mean(double& one, double two) { one = (one + two) / 2; }
+
 std::span<const EpochResult> stretch_of(const RunResult& run) {
-  return steady_stretch(std::span(run.epochs), &EpochResult::resumed,
-                        [](const EpochResult& epoch) { return epoch.ranks.size(); });
+  return steady_stretch(std::span(run.epochs), &EpochResult::resumed, ranks_of_epoch);
 }
 
 }  // namespace
@@ -191,9 +224,7 @@ RunResult read_run(const std::filesystem::path& file) {
   const InputFile input{file, file.string(), kRunRemedy};
   const JsonView::Json json = read_json(input);
   const JsonView j(json, input);
-  if (!j.has("schema") || j.json()["schema"] != "rueda-run") j.refuse("is no run.json");
-  if (j.count("schema_version") != std::size_t(kRunSchemaVersion))
-    j.at("schema_version").refuse("is not " + std::to_string(kRunSchemaVersion));
+  j.require_schema("rueda-run", kRunSchemaVersion, "run.json");
   RunResult run;
   run.file = file;
   run.outcome = j.text("outcome");
@@ -207,7 +238,8 @@ RunResult read_run(const std::filesystem::path& file) {
 
 std::span<const EpochResult> steady_epochs(const RunResult& run) {
   const auto stretch = stretch_of(run);
-  return stretch.empty() && !run.epochs.empty() ? std::span(run.epochs).last(1) : stretch;
+  if (stretch.empty() && !run.epochs.empty()) return std::span(run.epochs).last(1);
+  return stretch;
 }
 
 bool includes_warm_up(const RunResult& run) {
@@ -220,7 +252,7 @@ EpochResult middle_epoch(const RunResult& run) {
   std::ranges::sort(epochs, {}, &EpochResult::seconds);
   EpochResult middle = *epochs.at(epochs.size() / 2);
   const EpochResult& other = *epochs.at((epochs.size() - 1) / 2);
-  const auto take_mean = [](double& one, double two) { one = (one + two) / 2; };
+
   take_mean(middle.seconds, other.seconds);
   take_mean(middle.energy.gpus, other.energy.gpus);
   take_mean(middle.energy.hosts, other.energy.hosts);
@@ -238,23 +270,16 @@ Study load_study(const std::vector<fs::path>& places) {
   for (const fs::path& place : places) {
     for (const fs::path& file : files_of(place)) {
       try {
-        std::error_code error;
-        const fs::path canonical = fs::weakly_canonical(file, error);
-        if (seen.insert(error ? file : canonical).second) load_file(study, file);
+        if (seen.insert(real_path(file)).second) load_file(study, file);
       } catch (const InputError& error) {
         if (file == place || file.parent_path() == place) throw;
         study.unreadable.push_back({file, error.what()});
       }
     }
   }
-  std::ranges::stable_sort(study.runs, {}, [](const RunResult& r) { return depth_of(r.model); });
+  std::ranges::stable_sort(study.runs, {}, depth_of_model);
   const bool nothing = study.runs.empty() && study.empty_runs.empty() && study.failed.empty();
-  if (nothing && !places.empty()) {
-    const std::string why =
-        study.unreadable.empty() ? "" : " that can be read (" + study.unreadable.front().why + ")";
-    throw InputError(places.front().string() + ": no run.json below it" + why +
-                     "; name run directories of rueda train, or the directory of a study");
-  }
+  if (nothing && !places.empty()) refuse_places(places, study);
   return study;
 }
 

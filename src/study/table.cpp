@@ -15,29 +15,44 @@ namespace {
 std::string millis_text(double seconds) {
   const double millis = seconds * 1e3;
   const double size = std::abs(millis);
-  const int decimals = size >= 10 ? 1 : size >= 1 ? 2 : 3;
-  return fmt::format("{:.{}f}", size < 5e-4 ? 0 : millis, decimals);
+  if (size >= 10) return fmt::format("{:.1f}", millis);
+  if (size >= 1) return fmt::format("{:.2f}", millis);
+  if (size >= 5e-4) return fmt::format("{:.3f}", millis);
+  return "0.000";
 }
 
 std::string whole_text(double value) { return count_text(std::size_t(std::llround(value))); }
 
+std::string shown_count(double count) { return whole_text(std::max(0.0, count)); }
+
+/// Microseconds are noise in a table of seconds.
+std::string shown_seconds(double seconds) {
+  if (std::abs(seconds) < 5e-4) return seconds_text(0);
+  return seconds_text(seconds);
+}
+
+std::string shown_rate(double rate) {
+  if (rate >= 1000) return whole_text(rate);
+  return rate_text(rate);
+}
+
+std::string shown_ratio(double ratio) { return fmt::format("{:.2f}", ratio); }
+std::string shown_percent(double share) { return fmt::format("{:.1f}", share * 100); }
+std::string shown_gigabytes(double value) { return fmt::format("{:.3g}", value); }
+
 /// How a column shows a number, in the order of Show.
 constexpr std::array<std::string (*)(double), 9> kTexts = {
-    setting_text, [](double count) { return whole_text(std::max(0.0, count)); },
-    // Microseconds are noise in a table of seconds.
-    [](double seconds) { return seconds_text(std::abs(seconds) < 5e-4 ? 0.0 : seconds); },
-    millis_text, [](double rate) { return rate >= 1000 ? whole_text(rate) : rate_text(rate); },
-    [](double ratio) { return fmt::format("{:.2f}", ratio); },
-    [](double share) { return fmt::format("{:.1f}", share * 100); }, bytes_text,
-    [](double value) { return fmt::format("{:.3g}", value); }};
+    setting_text, shown_count,   shown_seconds, millis_text,    shown_rate,
+    shown_ratio,  shown_percent, bytes_text,    shown_gigabytes};
 
 /// A bar would end the cell; the others begin HTML and links.
 std::string markdown_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (std::string_view("|<[").find(c) != std::string_view::npos) result += '\\';
-    result += c == '\n' ? ' ' : c;
+    result += c;
   }
+  std::ranges::replace(result, '\n', ' ');
   return result;
 }
 
@@ -48,8 +63,16 @@ std::string csv_text(const Cell& cell) {
     text.insert(0, 1, '\'');  // a spreadsheet would compute it
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  for (const char c : text) {
+    if (c == '"') quoted += c;
+    quoted += c;
+  }
   return quoted + '"';
+}
+
+template <typename Cells>
+std::string csv_line(const Cells& cells) {
+  return fmt::format("{}\r\n", fmt::join(values_of(cells, csv_text), ","));
 }
 
 /// The headings, then the cells of every row, as people read them.
@@ -64,6 +87,11 @@ std::vector<Texts> texts_of(const Table& table) {
 }
 
 bool is_number(const Column& column) { return column.show != Show::text; }
+
+Align alignment(const Column& column) {
+  if (is_number(column)) return Align::right;
+  return Align::left;
+}
 
 }  // namespace
 
@@ -83,7 +111,8 @@ void Table::add_fields(const Fields& fields) {
 
 std::string cell_text(const Cell& cell, Show show) {
   if (cell.is_number()) return kTexts.at(std::size_t(show))(cell.number());
-  return cell.text().empty() ? "-" : cell.text();
+  if (cell.text().empty()) return "-";
+  return cell.text();
 }
 
 std::string to_markdown(const Table& table) {
@@ -101,17 +130,13 @@ std::string to_markdown(const Table& table) {
 }
 
 std::string to_csv(const Table& table) {
-  const auto line = [](const auto& cells) {
-    return fmt::format("{}\r\n", fmt::join(values_of(cells, csv_text), ","));
-  };
-  std::string text = line(values_of(table.columns, &Column::key));
-  for (const auto& row : table.rows) text += line(row);
+  std::string text = csv_line(values_of(table.columns, &Column::key));
+  for (const auto& row : table.rows) text += csv_line(row);
   return text;
 }
 
 std::string to_text(const Table& table) {
-  const auto align = [](const Column& c) { return is_number(c) ? Align::right : Align::left; };
-  TextTable lines(values_of(table.columns, align), 2);
+  TextTable lines(values_of(table.columns, alignment), 2);
   for (const Texts& row : texts_of(table)) lines.add(row);
   std::string text = table.title + "\n" + lines.text();
   for (const std::string& note : table.notes) text += paragraph("  - ", 4, note);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -38,6 +39,11 @@ enum class Show {
   bytes,     ///< stored in bytes, shown as 44.7 MB
   gigabytes  ///< of GB or GB/s: 1.234
 };
+
+constexpr auto words_of(Show) {
+  return std::array{"text",  "count",   "seconds", "millis",   "rate",
+                    "ratio", "percent", "bytes",   "gigabytes"};
+}
 
 struct Column {
   std::string key;      ///< for programs: snake_case, with the unit of the stored number

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -22,59 +19,14 @@ class Evaluator {
   /// Keeps the references. `batch`: images at once, which the replica has planned
   /// (plan_evaluation).
   Evaluator(RankGroup& group, Replica& replica, const ImageSet& images, const TrainConfig& config,
-            std::size_t batch)
-      : group_(group),
-        replica_(replica),
-        config_(config),
-        images_(images.size()),
-        plan_(
-            plan_evaluation(images_, std::size_t(group.size()), std::size_t(group.rank()), batch)),
-        held_(replica.backend().hold(images)),
-        transform_(pixel_transform(config)) {
-    transform_.augment = false;
-  }
+            std::size_t batch);
 
   /// Whether there is an evaluation after this epoch, the first being 1.
-  bool due(std::size_t epoch) const {
-    if (config_.eval_every == 0 || images_ == 0) return false;
-    return epoch % config_.eval_every == 0 || epoch == config_.epochs;
-  }
+  bool due(std::size_t epoch) const;
 
   /// Collective. With `logits`, on all ranks, rank 0 gets those of all images in their order.
   /// Throws RunError, alike on every rank, if a loss is not finite.
-  Score score(std::vector<float>* logits, TrainObserver* observer) {
-    const Stopwatch watch;
-    std::vector<Totals> mine;  // by batch
-    const auto classes = std::size_t(replica_.graph().classes());
-    std::vector<float> values(logits == nullptr ? 0 : plan_.share.size() * classes);
-    std::span<float> rest = values;
-    for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
-      if (observer != nullptr)
-        observer->on_evaluation(begin - plan_.share.begin, plan_.share.size(), watch.seconds());
-      std::vector<std::uint32_t> indices(std::min(plan_.batch, plan_.share.end - begin));
-      std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
-      const BatchChoice choice{indices, transform_, config_.seed, 0};
-      const auto of_batch = rest.first(logits == nullptr ? 0 : indices.size() * classes);
-      const LossSums sums = replica_.infer({held_.get(), choice}, of_batch);
-      mine.push_back({sums.loss, sums.correct, double(indices.size())});
-      rest = rest.subspan(of_batch.size());
-      begin += indices.size();
-    }
-    const bool finite = std::ranges::all_of(mine, [](auto& t) { return std::isfinite(t.loss); });
-    const bool trains = logits == nullptr;
-    stop_unless_finite(group_, finite, "the test loss is NaN or infinite",
-                       trains ? kWhereTrained : kWhereScored);
-    Totals all;  // added in the order of the images, so that no bit depends on how ranks share them
-    for (const auto& of_rank :
-         from_bytes<Totals>(group_.all_gather(std::as_bytes(std::span(mine)))))
-      for (const Totals& batch : of_rank) all += batch;
-    const Score score = all.score(watch.seconds());
-    if (logits == nullptr) return score;
-    for (const auto& of_rank :
-         from_bytes<float>(group_.gather(std::as_bytes(std::span(values)), 0)))
-      logits->insert(logits->end(), of_rank.begin(), of_rank.end());
-    return score;
-  }
+  Score score(std::vector<float>* logits, TrainObserver* observer);
 
  private:
   RankGroup& group_;

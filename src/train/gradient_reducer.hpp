@@ -172,7 +172,7 @@ class GradientReducer {
   }
   /// Of all buckets since the last call; epoch and step are the caller's to fill in.
   std::vector<BucketRecord> take_records() { return std::exchange(records_, {}); }
-  ReduceJournal& journal() { return parts_.all_reduce.journal(); }
+  ReduceJournal& journal() { return journal_; }
 
  private:
   /// A bucket and its all-reduce, which is chosen once.
@@ -184,14 +184,14 @@ class GradientReducer {
   /// Sums `bucket`, whose gradients were complete at `ready`.
   void sum(std::size_t bucket, SteadyTime ready) {
     const BoundSum& bound = sums_[bucket];
-    journal().at(train_step_, bucket);
+    journal_.at(train_step_, bucket);
     const SteadyTime begin = SteadyClock::now();
     // The caller has waited for everything that the bucket needs, hence no event.
-    const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {})
-                                     : bound.all_reduce.sum(bound.slice, {});
+    const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {}, journal_)
+                                     : bound.all_reduce.sum(bound.slice, {}, journal_);
     backend().reduce_device().wait(done);
     const SteadyTime end = SteadyClock::now();
-    const ReduceTimes times = journal().take_times();
+    const ReduceTimes times = journal_.take_times();
     records_.push_back({.bucket = std::uint32_t(bucket),
                         .ready = steady_seconds(ready),
                         .begin = steady_seconds(begin),
@@ -244,6 +244,7 @@ class GradientReducer {
 
   const ReducerParts parts_;
   std::vector<BoundSum> sums_;  ///< by bucket
+  ReduceJournal journal_;
   std::vector<BucketRecord> records_;
 
   // The training thread begins a step and says when all is written; the other

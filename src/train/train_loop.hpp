@@ -1,9 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "train/audit.hpp"
@@ -18,258 +16,70 @@ namespace rueda {
 /// Synchronous data-parallel training, one optimizer step per global batch.
 class TrainLoop {
  public:
-  explicit TrainLoop(const TrainerParts& parts)
-      : parts_(parts),
-        config_(parts.config),
-        plan_(parts.plan),
-        replica_(parts.replica),
-        sampler_(plan_.sampler),
-        evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch()),
-        optimizer_(replica_.backend(), replica_.parameters(),
-                   {0, float(config_.momentum), float(config_.weight_decay), config_.nesterov}),
-        accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
-        check_(parts.group, replica_, config_.check_replicas),
-        position_(parts.from),
-        input_(make_train_input(parts_, sampler_, config_.input)),
-        recorder_(parts_) {
-    if (position_.epochs > 0 || position_.steps > 0) resumed_at_ = position_.steps;
-  }
+  explicit TrainLoop(const TrainerParts& parts);
 
   /// Trains until the last epoch, the target accuracy, or the step in which a
   /// rank asks to stop; fills `run.epochs`, `outcome` and `seconds_to_target`.
   /// Collective. Throws RunError, alike on every rank, on a loss that is not
   /// finite (step and rank named) and on replicas that differ.
-  void run(RunRecord& run) {
-    // Shows that the broadcast arrived, and gives the first step's check something to compare with.
-    check_.compare("before the first step");
-    note_target(run);  // an earlier process may have reached it
-    audit_.emplace(parts_, sampler_, *input_, timer(), run);
-    while (!is_over(run) && train_epoch(run)) finish_epoch(run);
-    run.outcome = run.seconds_to_target ? "target reached" : is_over(run) ? "completed" : "stopped";
-  }
+  void run(RunRecord& run);
 
   /// Of the optimizer, on the replica's device: to be filled before a resumed run.
   std::span<float> velocities() { return optimizer_.velocities(); }
 
  private:
   /// False: a rank asked to stop before the epoch's end.
-  bool train_epoch(const RunRecord& run) {
-    sampler_.set_epoch(position_.epochs);
-    recorder_.open_epoch();
-    const NamedRange range(replica_.backend(), "epoch " + std::to_string(epoch()));
-    watch_ = Stopwatch();
-    while (position_.steps < sampler_.steps_per_epoch()) {
-      train_step(position_.steps + 1);
-      if (stops_ || saves_after(position_.steps)) save_within_epoch(run);
-      if (stops_) return false;
-    }
-    parts_.group.barrier();
-    return true;
-  }
+  bool train_epoch(const RunRecord& run);
 
-  void train_step(std::size_t step) {
-    const NamedRange range(replica_.backend(), "step " + std::to_string(step));
-    begin_step(step);
-    run_micro_batches(step);
-    reduce_and_update(step);
-    finish_step(step);
-    record_step(step);
-  }
+  void train_step(std::size_t step);
 
-  void begin_step(std::size_t step) {
-    inject_fault(config_.fault, parts_.rank(), global_step(step), replica_);
-    if (parts_.stop_requested()) replica_.ask_to_stop();
-    recorder_.begin_step(global_step(step));
-    replica_.write_slot(RankSlots(plan_.world).slot_of(parts_.rank()),
-                        recorder_.last_times().phases);
-  }
+  void begin_step(std::size_t step);
 
-  void run_micro_batches(std::size_t step) {
-    // The all-reduce only sums, so the loss is divided by the samples of all ranks before.
-    const float scale = 1.0F / float(sampler_.step_samples(step - 1));
-    const bool audited = audit_->due(global_step(step));
-    if (audited) compute_audited(step, scale);
-    // Only a single micro-batch's gradients are final when backward announces them.
-    parts_.reducer.begin(global_step(step), plan_.micro_batches == 1 && !audited);
-    if (!audited) compute_micro_batches(step, scale);
-    parts_.reducer.complete();
-  }
+  void run_micro_batches(std::size_t step);
 
   /// Before the reducer begins, because the audit uses the arena and MPI.
-  void compute_audited(std::size_t step, float scale) {
-    for (bool repeated = false;; repeated = true) {
-      audit_->begin(global_step(step), position_.epochs, step - 1, scale);
-      compute_micro_batches(step, scale, !repeated);
-      if (!audit_->finds(in_words(step), repeated)) return;
-    }
-  }
+  void compute_audited(std::size_t step, float scale);
 
-  void compute_micro_batches(std::size_t step, float scale, bool first = true) {
-    for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
-      TrainInput& input = first ? *input_ : audit_->input();
-      input.load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
-      timer().enter(Phase::forward);
-      const bool audited = k == audit_->micro_batch();
-      if (first && audited) inject_flip(config_, parts_.rank(), global_step(step), replica_);
-      Backend& backend = replica_.backend();
-      const CoreTime before = backend.core_time();
-      recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());
-      recorder_.computed(backend.core_time() - before);
-      if (audited) audit_->computed();
-      replica_.disturb({});
-      accumulator_.push(replica_.computed());
-    }
-    accumulator_.finish(replica_.computed());
-  }
+  void compute_micro_batches(std::size_t step, float scale, bool first = true);
 
   /// Each bucket is applied as soon as it is summed, while later ones are still on their way.
-  void reduce_and_update(std::size_t step) {
-    check_.before_update();
-    const std::size_t parameters = replica_.parameters().size();
-    const double rate = rate_of(step);
-    for (std::size_t i = 0; i < parts_.reducer.buckets(); ++i) {
-      timer().enter(Phase::all_reduce);
-      parts_.reducer.wait(i);
-      timer().enter(Phase::optimizer);
-      const Range bucket = parts_.reducer.bucket(i);
-      if (bucket.begin >= parameters) continue;
-      const Range range{bucket.begin, std::min(bucket.end, parameters)};
-      optimizer_.update(cut(replica_.parameters(), range), cut(replica_.gradients(), range),
-                        range.begin, rate);
-    }
-    parts_.reducer.end();
-  }
+  void reduce_and_update(std::size_t step);
 
   /// A device that works on its own gets the next step before this one's sums
   /// are looked at, so that it never waits for the host. It is waited for where
   /// something else follows than a step.
-  void finish_step(std::size_t step) {
-    if (unsettled_) settle();  // the step before
-    timer().enter(Phase::optimizer);
-    const bool there = replica_.read_step_sums();
-    replica_.update_running_statistics(float(sampler_.step_samples(step - 1)));
-    replica_.parameters_changed();
-    const bool last = step == sampler_.steps_per_epoch();
-    unsettled_ = !(there || last || stops_ || saves_after(step) || check_.every_step());
-    if (!unsettled_) replica_.backend().finish();
-    position_.steps = step;
-    position_.seconds += watch_.lap();
-    if (!unsettled_) settle();
-    timer().enter(Phase::other);
-    if (check_.every_step()) check_.compare("after " + in_words(step));
-  }
+  void finish_step(std::size_t step);
 
   /// Looks at the sums of the last step, which are there.
-  void settle() {
-    timer().enter(Phase::other);
-    const StepSums& sums = replica_.step_sums();
-    if (sums.nonfinite != 0.0F) {
-      stop_unless_finite(
-          parts_.group, replica_.was_finite(),
-          "the loss or a batch statistic is NaN or infinite at " + in_words(position_.steps));
-    }
-    stops_ = sums.stop > 0;
-    position_.so_far += {sums.loss, sums.correct, sums.samples};
-    recorder_.score(sums);
-    const auto* times = reinterpret_cast<const RankTimes*>(replica_.slots().data());
-    parts_.observer.on_step(position_, {times, replica_.slots().size() / kSlotFloats});
-  }
+  void settle();
 
-  void record_step(std::size_t step) {
-    const std::size_t samples = sampler_.step_samples(step - 1);
-    recorder_.end_step({.epoch = std::uint32_t(epoch()),
-                        .step = std::uint32_t(step),
-                        .samples = std::uint32_t(plan_.rank_samples(samples, parts_.rank())),
-                        .global_samples = std::uint32_t(samples),
-                        .learning_rate = rate_of(step)},
-                       input_->take_busy());
-  }
+  void record_step(std::size_t step);
 
-  void finish_epoch(RunRecord& run) {
-    EpochRecord record = record_epoch();
-    recorder_.gather(run, record);
-    const double spent = record.seconds + (record.test ? record.test->seconds : 0.0);
-    position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
-    run.epochs.push_back(std::move(record));
-    note_target(run);
-    run.total_seconds = run.earlier_seconds + parts_.since_start.seconds();
-    together(parts_.group, [&] {
-      if (config_.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
-      parts_.observer.on_epoch(run);
-    });
-    const CheckpointEvery& every = config_.checkpoint_every;
-    if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
-        (is_over(run) && every.count > 0))
-      parts_.save(position_, velocities());
-  }
+  void finish_epoch(RunRecord& run);
 
   /// All but what the recorder gathers.
-  EpochRecord record_epoch() {
-    EpochRecord record;
-    record.seconds = max_over_ranks(parts_.group, position_.seconds + watch_.seconds());
-    recorder_.close_epoch();
-    record.epoch = epoch();
-    record.steps = sampler_.steps_per_epoch();
-    record.ranks = plan_.world;
-    record.resumed_at_step = std::exchange(resumed_at_, std::nullopt);
-    record.train = position_.so_far.score(record.seconds);
-    record.images_per_second = position_.so_far.samples / record.seconds;
-    record.learning_rate = rate_of(record.steps);
-    record.parameter_hash = check_parameters("after epoch " + std::to_string(record.epoch));
-    if (evaluator_.due(record.epoch)) record.test = evaluator_.score(nullptr, &parts_.observer);
-    return record;
-  }
+  EpochRecord record_epoch();
 
-  bool is_over(const RunRecord& run) const {
-    return run.seconds_to_target || position_.epochs >= config_.epochs;
-  }
+  bool is_over(const RunRecord& run) const;
 
   /// Of the last epoch. Where a run evaluates, only an evaluation can reach the target.
-  void note_target(RunRecord& run) const {
-    if (!config_.target_accuracy || run.epochs.empty()) return;
-    const EpochRecord& last = run.epochs.back();
-    const std::optional<Score> score = config_.eval_every != 0 ? last.test : last.train;
-    if (score && score->accuracy >= *config_.target_accuracy)
-      run.seconds_to_target = position_.spent;
-  }
+  void note_target(RunRecord& run) const;
 
   /// A step looks at its loss, which does not show what its own update did. Returns the hash.
-  std::string check_parameters(const std::string& when) {
-    stop_unless_finite(parts_.group, replica_.parameters_are_finite(),
-                       "a parameter is NaN or infinite after " + in_words(position_.steps));
-    return check_.compare(when);
-  }
+  std::string check_parameters(const std::string& when);
 
   /// A pause of the epoch on all ranks, and no step's time. The saved state
   /// passes the same checks as at the end of an epoch.
-  void save_within_epoch(const RunRecord& run) {
-    check_parameters("after " + in_words(position_.steps));
-    position_.energy = recorder_.energy(run.ranks);
-    parts_.save(position_, velocities());
-    parts_.group.barrier();
-    watch_ = Stopwatch();
-  }
+  void save_within_epoch(const RunRecord& run);
 
   /// The current one, from 1.
   std::size_t epoch() const { return position_.epochs + 1; }
-  bool saves_after(std::size_t step) const {
-    return config_.checkpoint_every.due(CheckpointEvery::Unit::steps, global_step(step));
-  }
-  std::size_t global_step(std::size_t step) const {
-    return position_.epochs * sampler_.steps_per_epoch() + step;
-  }
+  bool saves_after(std::size_t step) const;
+  std::size_t global_step(std::size_t step) const;
   /// Whether the layers of this step are timed: warm ones, and none that a steady epoch counts.
-  bool profiles(std::size_t step) const {
-    constexpr std::size_t kSteps = 5;
-    return config_.profile_layers && position_.epochs == parts_.from.epochs && step > 1 &&
-           step + kSteps > sampler_.steps_per_epoch();
-  }
-  double rate_of(std::size_t step) const {
-    return learning_rate(plan_.schedule, global_step(step) - 1);
-  }
-  std::string in_words(std::size_t step) const {
-    return "epoch " + std::to_string(epoch()) + ", step " + std::to_string(step);
-  }
+  bool profiles(std::size_t step) const;
+  double rate_of(std::size_t step) const;
+  std::string in_words(std::size_t step) const;
   PhaseTimer& timer() { return recorder_.timer(); }
 
   const TrainerParts parts_;

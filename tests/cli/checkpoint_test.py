@@ -183,14 +183,14 @@ class CheckpointTest(ProgramCase):
         self.stopped(self.train("four", *words, "--inject", "stop:3:6", ranks=4))
         shutil.copytree(self.folder / "four", self.folder / "three")
         result = self.resume("four", ranks=2)
-        self.assertIn("resumed on 2 instead of 4 ranks", result.out)
-        self.assertIn("2 micro-batches per rank", result.out)
-        self.assertNotIn("not bit for bit", result.out)
+        self.assertIn("resumed on 2 instead of 4 ranks", result.said)
+        self.assertIn("2 micro-batches per rank", result.said)
+        self.assertNotIn("not bit for bit", result.said)
         record = self.program.record("four")
         self.assertEqual(curve(record), self.reference(*words, ranks=4))
         self.assertEqual([e["samples"] for e in record["epochs"]], [64, 64])
         result = self.resume("three", ranks=3)
-        self.assertIn("not bit for bit", result.out)
+        self.assertIn("not bit for bit", result.said)
         last = self.program.record("three")["epochs"][-1]
         self.assertEqual(last["samples"], 64)
         # The same batches: only the order of addition and its rounding differ.
@@ -205,7 +205,7 @@ class CheckpointTest(ProgramCase):
             shutil.copytree(self.folder / "six", self.folder / f"six-on-{ranks}")
         self.resume("six", ranks=6)
         whole = self.program.record("six")
-        said = [self.resume(f"six-on-{ranks}", ranks=ranks).out for ranks in (2, 3)]
+        said = [self.resume(f"six-on-{ranks}", ranks=ranks).err for ranks in (2, 3)]
         hashes = [self.program.record(f"six-on-{ranks}")["epochs"][-1]["parameter_hash"] for ranks in (2, 3)]
         self.assertIn("not bit for bit as without the change", said[0])
         self.assertNotEqual(hashes[0], whole["epochs"][-1]["parameter_hash"])
@@ -226,8 +226,8 @@ class CheckpointTest(ProgramCase):
         one = self.alone("--resume", str(latest))
         self.refused(one, "momentum.safetensors", "damaged", "checksum")
         result = self.resume("damaged")
-        self.assertIn("passed over", result.out)
-        self.assertIn(names[0], result.out)
+        self.assertIn("passed over", result.err)
+        self.assertIn(names[0], result.err)
         self.assertIn("passed-over-" + names[1], self.checkpoints("damaged"))
         self.assertEqual(curve(self.program.record("damaged")), self.reference())
 
@@ -259,7 +259,7 @@ class CheckpointTest(ProgramCase):
         self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"), "micro-batches are of 1099511627776")
         sizes = {"global_batch": 16, "steps_per_epoch": 4}
         rewrite(checkpoint, {"global-batch": 16, "batch-per-rank": 16, "help": True, "--": 1}, sizes=sizes)
-        self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).out)
+        self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).err)
 
     def test_what_does_not_fit_is_refused(self):
         self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
@@ -279,7 +279,7 @@ class CheckpointTest(ProgramCase):
         self.refused(self.alone(*NET, "--run-dir", "mine"), "holds an earlier run", "--resume")
         # An earlier one may begin a run of its own.
         said = self.resume(earlier + "/", "--run-dir", "branch", "--batch-per-rank", "8", ranks=1)
-        self.assertIn("--batch-per-rank 8 is not taken", said.out)
+        self.assertIn("--batch-per-rank 8 is not taken", said.err)
         self.assertEqual(curve(self.program.record("branch")), self.reference(ranks=1))
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
@@ -358,7 +358,7 @@ class CheckpointTest(ProgramCase):
         (self.folder / "w").unlink()
         # A checkpoint does not say where to write.
         result = self.resume("weights", "--epochs", "3", ranks=1)
-        self.assertIn("--save-weights is not taken over", " ".join(result.out.split()))
+        self.assertIn("--save-weights is not taken over", " ".join(result.err.split()))
         self.assertFalse((self.folder / "w").exists())
 
     def test_a_trace_that_can_not_be_written(self):
@@ -400,13 +400,13 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(self.program.record("auto")), self.reference())
         before = self.program.record("auto")
         result = self.completed(self.train("auto", *auto))
-        self.assertIn("after epoch 2", result.out)
-        self.assertIn("give --epochs more than 2 to go on", " ".join(result.out.split()))
+        self.assertIn("after epoch 2", result.err)
+        self.assertIn("give --epochs more than 2 to go on", " ".join(result.said.split()))
         self.assertNotRegex(result.out, r"\bnan\b")
         self.assertEqual(curve(self.program.record("auto")), self.reference())
         self.check_same_run(before, self.program.record("auto"))
         more = self.resume("auto", "--run-dir", "auto", "--epochs", "3")
-        self.assertIn("--epochs is 3 instead of 2", more.out)
+        self.assertIn("--epochs is 3 instead of 2", more.said)
         record = self.program.record("auto")
         self.assertEqual(curve(record)[:2], self.reference())
         self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])

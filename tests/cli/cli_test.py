@@ -32,12 +32,12 @@ class Usage(ProgramCase):
 
     def test_what_has_no_effect_is_told(self):
         words = ("train", "--data", "data", *SMALL, "--run-dir", "fresh", "--overwrite", "--data-limit", "5000")
-        out = " ".join(self.completed(self.program.run(*words, "--trace-steps", "3")).out.split())
+        out = " ".join(self.completed(self.program.run(*words, "--trace-steps", "3")).err.split())
         self.assertIn("--overwrite has nothing to replace: fresh holds no run", out)
         self.assertIn("--data-limit 5000 is more than the 200 training images: all are used", out)
         self.assertIn("--trace-steps has no effect without --trace", out)
-        out = self.completed(self.program.run(*words)).out
-        self.assertNotIn("nothing to replace", out)
+        again = self.completed(self.program.run(*words)).said
+        self.assertNotIn("nothing to replace", again)
 
     def test_half_an_environment_of_a_launcher_ends_nothing(self):
         """With fewer cores than its parent, as Open MPI binds a rank."""
@@ -68,7 +68,7 @@ class Usage(ProgramCase):
         shutil.copytree(self.path("data"), self.path("twice"))
         shutil.copy(self.path("twice/data_batch_1.bin"), self.path("twice/data_batch_2.bin"))
         words = "training files have the same images"
-        out = self.completed(self.program.run_ranks(2, "train", "--data", "twice", *SMALL, "--run-dir", "t")).out
+        out = self.completed(self.program.run_ranks(2, "train", "--data", "twice", *SMALL, "--run-dir", "t")).said
         self.assertEqual(out.count(f"warning: {words}"), 1, out)
         out = " ".join(self.program.run("doctor", "--data", "twice").out.split())
         self.assertIn(f"remark data: {words}", out)
@@ -320,14 +320,15 @@ class Output(ProgramCase):
         crowded = ("--threads", str(os.cpu_count() + 1), "--data-limit", "32")  # gives a note
         words = ("train", "--data", "data", *SMALL, *crowded, "--overwrite", "--run-dir", "logged")
         patient = {"OMP_WAIT_POLICY": "passive"}  # of threads without a core
-        quiet = self.completed(self.program.run_ranks(2, *words, "--log-level", "warn", **patient)).out
+        quiet = self.completed(self.program.run_ranks(2, *words, "--log-level", "warn", **patient)).said
         self.assertNotIn("note:", quiet)
         logs = ("--log-level", "debug", "--log-dir", "logs/here")
-        out = self.completed(self.program.run_ranks(2, *words, *logs, **patient)).out
-        self.assertRegex(out, r"(?m)^note: rank 0: ")
+        told = self.completed(self.program.run_ranks(2, *words, *logs, **patient))
+        self.assertRegex(told.err, r"(?m)^note: rank 0: ")
+        self.assertNotIn("note:", told.out)
         for rank in (0, 1):
             text = (self.folder / "logs" / "here" / f"rank-{rank}.log").read_text(encoding="utf-8")
-            for line in ("debug: start-up: data took", "debug: epoch 1 ended", "info: rank 0: "):
+            for line in ("debug: start-up: data took", "debug: epoch 1 ended", f"info: rank {rank}: "):
                 self.assertRegex(text, rf"(?m)^\d{{4}}-\d\d-\d\d [\d:.]+ rank-{rank} {line}")
         refusal = self.program.run_ranks(2, *words, "--log-dir", "data/data_batch_1.bin")
         self.refused(refusal, "--log-dir data/data_batch_1.bin")

@@ -80,7 +80,7 @@ def batches(rows):
 
 def report(all_series, tables=(), **more):
     return {
-        "schema": "rueda-report", "schema_version": 1, "title": "A study", "made_with": "rueda 1.2.3",
+        "schema": "rueda-report", "schema_version": 2, "title": "A study", "made_with": "rueda 1.2.3",
         "series": all_series, "tables": list(tables), "findings": [], "layouts": {}, "predictions": [], **more,
     }  # fmt: skip
 

@@ -300,10 +300,11 @@ class Files(unittest.TestCase):
         archive.write_bytes(bytes(int(one) for one in numbers.replace("\n", "").split(",") if one))
 
         odd = made.table(title=ODD, rows=[[ODD, 2, 13.6, 0.84], ["resnet18", None, 0.0214, None]], notes=[ODD])
-        findings = ["It scales."] + [f"resnet20, 64 per rank: {one}" for one in ("*fast*.", "one", "three", "four")]
+        findings = [{"about": "", "text": "It scales."}]
+        findings += [{"about": "resnet20, 64 per rank", "text": one} for one in ("*fast*.", "one", "three", "four")]
         layouts = {"nyu": [made.table("n", "Mine")]}
         series = made.resnet20()
-        series["points"][1]["losses"] = {"phases": made.phases(backward=0.8, all_reduce=0.4), "rest": -0.2}
+        series["points"][1]["losses"] = {"phases": made.phases(backward=0.8, all_reduce=0.4), "rest": -0.2, "most": "backward"}
         content = made.report([series], [odd], findings=findings, title=ODD, layouts=layouts)
         plots = made.write(self.folder, content) / "plots"
         plots.mkdir()
@@ -344,7 +345,7 @@ class Files(unittest.TestCase):
         for text, wanted in (
             (whole[: len(whole) // 2], "cut off"),
             ("[]", "rueda-report"),
-            (whole.replace('"schema_version": 1', '"schema_version": 2'), "schema_version 2"),
+            (whole.replace('"schema_version": 2', '"schema_version": 1'), "schema_version 1"),
             (whole.replace('"ranks": 2,', '"ranks": 0,', 1), "series[0].points[1].ranks"),
             (whole.replace('"rows": [["resnet20", ', '"rows": [["resnet20", 1, '), "tables[0]"),
         ):

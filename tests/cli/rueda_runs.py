@@ -67,6 +67,11 @@ class Result:
     run_dir: str = ""  # of a training that the test numbered
 
     @property
+    def said(self):
+        """Tables and progress, then the log."""
+        return self.out + self.err
+
+    @property
     def messages(self):
         """Lines that are error messages of rueda's own; a launcher adds others."""
         return [line for line in self.err.splitlines() if line.startswith("rueda: ")]
@@ -197,7 +202,7 @@ class ProgramCase(unittest.TestCase):
         with open(self.folder / result.run_dir / "steps.csv", encoding="utf-8", newline="") as file:
             steps = list(csv.DictReader(file))
         record = self.program.record(result.run_dir)
-        return {**record, "said": result.out + result.err, "steps": steps, "run_dir": result.run_dir}
+        return {**record, "said": result.said, "steps": steps, "run_dir": result.run_dir}
 
     def known_run(self, ranks, *words):
         """The same, of an earlier run with these words if there was one. All classes draw the same images."""

@@ -57,7 +57,7 @@ class Watch(ProgramCase):
         self.assertRegex(run.out, r"Epoch 1/1 .*\n")
         self.assertNotIn("  slow: rank", run.out)
         self.assertIn("waiting for rank 0 on ", " ".join(run.out.split()))
-        self.assertEqual(run.out.count("warning: cannot write odd/status.json: "), 1, run.out)
+        self.assertEqual(run.err.count("warning: cannot write odd/status.json: "), 1, run.err)
 
     def test_from_another_terminal(self):
         words = ["train", *TIMED, "--epochs", "1000", "--run-dir", "long", "--progress", "lines"]

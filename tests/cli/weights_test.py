@@ -112,7 +112,7 @@ class WeightsTest(ProgramCase):
     def test_weights_that_cannot_be_kept_cost_no_run(self):
         (self.path("full") / "weights.safetensors" / "of somebody").mkdir(parents=True)
         result = self.completed(self.train("--run-dir", "full"))
-        self.assertIn("the weights are not kept: ", result.out)
+        self.assertIn("the weights are not kept: ", result.err)
         self.assertEqual(self.program.record("full")["outcome"], "completed")
         self.assertTrue((self.path("full") / "weights.safetensors" / "of somebody").is_dir())
 
@@ -201,7 +201,7 @@ class EvaluateTest(ProgramCase):
 
     def record(self, ranks, weights, *words):
         result = self.completed(self.evaluate(ranks, weights, *words, "--json", "e.json"))
-        return {**self.read("e.json"), "said": result.out}
+        return {**self.read("e.json"), "said": result.said}
 
     def score(self, *words):
         record = self.record(*words)

@@ -38,6 +38,11 @@ class Ended:
     messages: list = field(default_factory=list)  # lines of rueda's own
 
     @property
+    def said(self):
+        """Tables and progress, then the log."""
+        return self.out + self.err
+
+    @property
     def steps_shown(self):
         """The last step that its progress bar showed, over all epochs. It is drawn ten times a second."""
         seen = [(int(e) - 1) * int(of) + int(step) for e, step, of in SHOWN.findall(self.out)]

@@ -101,9 +101,9 @@ def damage_latest(trial):
     what = spoil(trial, latest, other)
     ended = finish(trial)
     demand(ended.code == 0 and not ended.messages, f"{what}: {ended}")
-    demand("passed over: checkpoint" in ended.out and latest.name in ended.out.split("passed over", 1)[1],
-           f"{what}: not named as passed over:\n{ended.out[:3000]}")
-    demand(f"resumes from run/checkpoints/{other.name}," in ended.out, f"{what}: not the one before")
+    demand("passed over: checkpoint" in ended.said and latest.name in ended.said.split("passed over", 1)[1],
+           f"{what}: not named as passed over:\n{ended.said[:3000]}")
+    demand(f"resumes from run/checkpoints/{other.name}," in ended.said, f"{what}: not the one before")
     trial.compare()
     trial.outcome("passed over")
 

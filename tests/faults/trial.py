@@ -241,13 +241,13 @@ class Trial:
         self.figures.lost = max(self.figures.lost, lost)
 
     def _resumed_from(self, ended, latest):
-        if ended.code != 0 and "start-up" not in ended.out and "resumes from" not in ended.out:
+        if ended.code != 0 and "start-up" not in ended.said and "resumes from" not in ended.said:
             return  # ended before it said so
         if latest is None:
-            demand("resumes from" not in ended.out, f"resumed from nothing: {ended.out[:2000]}")
+            demand("resumes from" not in ended.said, f"resumed from nothing: {ended.said[:2000]}")
         else:
             says = f"resumes from run/checkpoints/{latest.name},"
-            demand(says in ended.out, f"'{says}' is missing: {ended.out[:3000]}")
+            demand(says in ended.said, f"'{says}' is missing: {ended.said[:3000]}")
 
     def compare(self):
         expected, found = self.reference.curve, curve(self.run_dir)

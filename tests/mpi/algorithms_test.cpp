@@ -63,14 +63,12 @@ TEST_CASE("every algorithm leaves the same bits on all ranks, near MPI_Allreduce
 
 TEST_CASE("every algorithm sums through host memory and with check sums", "[algorithms]") {
   Communicator comm(MPI_COMM_WORLD, 7);
-  const auto book = std::make_shared<ReduceJournal>();
   for (const ReduceCase& candidate : own_algorithms_and_wires()) {
     SlowReduceDevice device(unsigned(comm.rank()) + 5);
     const auto reduce = candidate.make(with(over_mpi(comm, device), [&](ExchangePtr inner) {
       std::vector<std::string> hosts(std::size_t(inner->size()), comm.host());
       return std::make_unique<VerifiedExchange>(
-          std::make_unique<StagedExchange>(std::move(inner), device, 20), std::move(hosts), device,
-          book);
+          std::make_unique<StagedExchange>(std::move(inner), device, 20), std::move(hosts), device);
     }));
     CAPTURE(candidate.name);
     CHECK_ON_ALL_RANKS(sums_narrow_values(*reduce, device, comm.size(), 29));
@@ -121,7 +119,7 @@ TEST_CASE("slices of the arena are summed in place, along the tree", "[shared]")
     for (const std::size_t length : {0u, 1u, 4u, 5u, 6u, 13u, 101u, 1024u, 1025u, 4099u}) {
       for (const std::size_t offset : {0u, 1u, 900u}) {
         const auto slice = filled_slice(reduce, comm.rank(), offset, length);
-        device.wait(reduce.sum(slice, device.record()));
+        device.wait(sum_unread(reduce, slice, device.record()));
         CAPTURE(device.memory_is_on_host(), length, offset);
         CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
       }
@@ -134,7 +132,7 @@ TEST_CASE("what lies next to a slice of the arena stays", "[shared]") {
   on_shared_devices(comm, [&](ReduceDevice& device) {
     SharedAllReduce reduce(comm, device, kArena, 4);
     for (float& value : reduce.arena()) value = float(comm.rank() + 1);
-    reduce.sum(reduce.arena().subspan(100, 50), {});
+    sum_unread(reduce, reduce.arena().subspan(100, 50), {});
     std::size_t touched = 0;
     for (const float value : reduce.arena()) touched += value != float(comm.rank() + 1);
     CAPTURE(device.memory_is_on_host());
@@ -173,7 +171,7 @@ TEST_CASE("the window is as good after many sums, with ranks that are late", "[s
       const auto slice =
           i % 3 == 2 ? std::span(elsewhere) : reduce.arena().subspan(std::size_t(i), length);
       for (std::size_t k = 0; k < slice.size(); ++k) slice[k] = whole_value(comm.rank(), k);
-      reduce.sum(slice, {});
+      sum_unread(reduce, slice, {});
       for (std::size_t k = 0; k < slice.size(); ++k)
         right = right && slice[k] == whole_sum(comm.size(), k);
     }
@@ -191,7 +189,7 @@ TEST_CASE("ranks that sum different slices are reported", "[shared]") {
     SharedAllReduce reduce(comm, device, kArena, 64);
     const std::size_t length = in_place ? 100 : 10;
     const auto slice = reduce.arena().subspan(odd && in_place ? 1 : 0, length + (odd ? 1 : 0));
-    const auto message = message_of<RunError>([&] { reduce.sum(slice, {}); });
+    const auto message = message_of<RunError>([&] { sum_unread(reduce, slice, {}); });
     CAPTURE(in_place, message);
     CHECK_ON_ALL_RANKS(contains(message, "the ranks are not at the same step"));
   }
@@ -202,16 +200,17 @@ TEST_CASE("a rank that waits for a late one says for whom", "[shared]") {
   if (comm.size() == 1) return;
   HostReduceDevice device;
   SharedAllReduce reduce(comm, device, kArena, 16);
-  reduce.journal().keep_spans(true);
+  ReduceJournal journal;
+  journal.keep_spans(true);
   const int late = comm.size() - 1;
   comm.barrier();
   if (comm.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  reduce.sum(reduce.arena().first(100), {});
+  reduce.sum(reduce.arena().first(100), {}, journal);
   bool waited = false;
-  for (const ReduceSpan& span : reduce.journal().take_spans())
+  for (const ReduceSpan& span : journal.take_spans())
     waited = waited || (span.act.kind == ReduceAct::Kind::transfer && span.act.from == late);
   CHECK_ON_ALL_RANKS(waited || comm.rank() == late);
-  CHECK_ON_ALL_RANKS(reduce.journal().take_times().add > 0);
+  CHECK_ON_ALL_RANKS(journal.take_times().add > 0);
 }
 
 /// A device that peers cannot map, or whose memory has no handle, on one rank alone.

@@ -17,6 +17,7 @@
 #include "run/wiring/device_choice.hpp"
 #include "run/wiring/transport.hpp"
 #include "tests/support/host_reduce_device.hpp"
+#include "tests/support/logged_text.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using namespace rueda;
@@ -29,9 +30,10 @@ std::string uuid(int number) { return "GPU-" + std::to_string(number); }
 
 TEST_CASE("ranks with a GPU each pass without a remark", "[devices]") {
   Communicator comm;
-  const auto remark = check_shared_devices(comm, {comm.host(), uuid(comm.rank())}, false);
-  CHECK_ON_ALL_RANKS(remark.empty());
-  CHECK_ON_ALL_RANKS(check_shared_devices(comm, {comm.host(), ""}, false).empty());
+  LoggedText logged(comm.rank());
+  check_shared_devices(comm, {comm.host(), uuid(comm.rank())}, false);
+  check_shared_devices(comm, {comm.host(), ""}, false);
+  CHECK_ON_ALL_RANKS(logged.take().empty());
 }
 
 TEST_CASE("the first and the last rank on one GPU are refused by all", "[devices]") {
@@ -51,10 +53,12 @@ TEST_CASE("the first and the last rank on one GPU are refused by all", "[devices
 TEST_CASE("sharing that is allowed is remarked once; GPUs of different hosts are different",
           "[devices]") {
   Communicator comm;
-  const auto remark = check_shared_devices(comm, {comm.host(), uuid(0)}, true);
-  CHECK_ON_ALL_RANKS(remark.empty() == (comm.size() == 1 || comm.rank() != 0));
+  LoggedText logged(comm.rank());
+  check_shared_devices(comm, {comm.host(), uuid(0)}, true);
+  CHECK_ON_ALL_RANKS(logged.take().empty() == (comm.size() == 1 || comm.rank() != 0));
   const std::string host = "node" + std::to_string(comm.rank());
-  CHECK_ON_ALL_RANKS(check_shared_devices(comm, {host, uuid(0)}, false).empty());
+  check_shared_devices(comm, {host, uuid(0)}, false);
+  CHECK_ON_ALL_RANKS(logged.take().empty());
 }
 
 TEST_CASE("ranks agree on host memory without staging", "[devices]") {
@@ -177,16 +181,17 @@ TEST_CASE("a journal shows what goes on, adds up times and keeps acts if asked")
   ReduceJournal journal;
   journal.at(5, 1);
   journal.keep_spans(true);
-  journal.transfer("all-gather", 3, 1, 2, [&] {
+  {
+    const auto entry = journal.transfer("all-gather", 3, 1, 2);
     const ReduceNow now = journal.now();
     CHECK_ON_ALL_RANKS(now.act.kind == ReduceAct::Kind::transfer);
     CHECK_ON_ALL_RANKS(now.act.phase == std::string("all-gather"));
     CHECK_ON_ALL_RANKS((now.act.step == 3 && now.act.to == 1 && now.act.from == 2));
     CHECK_ON_ALL_RANKS((now.train_step == 5 && now.bucket == 1));
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  });
+  }
   CHECK_ON_ALL_RANKS(journal.now().act.kind == ReduceAct::Kind::none);
-  journal.add("all-gather", 3, [] {});
+  { const auto entry = journal.add("all-gather", 3); }
   const auto spans = journal.take_spans();
   CHECK_ON_ALL_RANKS(spans.size() == 2);
   CHECK_ON_ALL_RANKS(spans[0].end - spans[0].begin >= std::chrono::milliseconds(2));
@@ -196,8 +201,19 @@ TEST_CASE("a journal shows what goes on, adds up times and keeps acts if asked")
   CHECK_ON_ALL_RANKS(times.add < times.transfer);
   CHECK_ON_ALL_RANKS(journal.take_times().transfer == 0);
   journal.keep_spans(false);
-  journal.add("all-gather", 3, [] {});
+  { const auto entry = journal.add("all-gather", 3); }
   CHECK_ON_ALL_RANKS(journal.take_spans().empty());
+}
+
+TEST_CASE("an act that an error ends stays the current one, as the sum got no further") {
+  ReduceJournal journal;
+  try {
+    const auto entry = journal.transfer("all-gather", 3, 1, 2);
+    throw RunError("the peer is gone");
+  } catch (const RunError&) {
+  }
+  CHECK_ON_ALL_RANKS(journal.now().act.kind == ReduceAct::Kind::transfer);
+  CHECK_ON_ALL_RANKS(journal.take_times().transfer == 0);
 }
 
 TEST_CASE("a watchdog over a group that moves lets it go on") {

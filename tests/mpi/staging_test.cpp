@@ -75,7 +75,8 @@ TEST_CASE("MPI sees host memory only when staged, device memory only when not", 
           through_host ? staged(algorithm, comm, device, 100) : direct(algorithm, comm, device);
       const auto slice = device.allocate(1003);
       MpiSpy spy([&](const void* pointer) { return device.owns(pointer); });
-      device.wait(reduce->sum(slice, device.record()));
+      ReduceJournal unread;
+      device.wait(reduce->sum(slice, device.record(), unread));
       const auto seen = spy.seen();
       CAPTURE(reduce->name(), through_host, seen.device, seen.host, device.staged_copies());
       CHECK_ON_ALL_RANKS((seen.device > 0) == (!alone && !through_host));

@@ -55,7 +55,7 @@ TEST_CASE("a step allocates nothing on the device", "[backend][memory]") {
 struct ScratchReduce final : AllReduce {
   ScratchReduce(ReduceDevice& on, std::size_t count) : device(on), floats(count) {}
   std::string_view name() const override { return "none, with messages"; }
-  Event sum(std::span<float>, Event ready) override {
+  Event sum(std::span<float>, Event ready, ReduceJournal&) override {
     device.scratch(floats);
     return ready;
   }

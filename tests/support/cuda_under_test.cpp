@@ -30,8 +30,10 @@ const Variant& repeatable_variant() {
 }
 
 std::unique_ptr<Backend> open_backend_under_test(const Variant& variant, Precision precision, int) {
-  return cuda::make_cuda_backend(
-      {.precision = precision, .deterministic = variant.number == kDeterministic});
+  cuda::CudaOptions options;
+  options.precision = precision;
+  options.deterministic = variant.number == kDeterministic;
+  return cuda::make_cuda_backend(options);
 }
 
 bool precision_available(Precision) { return true; }

@@ -94,14 +94,15 @@ class StatedExchange final : public Exchange {
   int size() const override { return inner_->size(); }
   int world_rank(int rank) const override { return inner_->world_rank(rank); }
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    inner_->sendrecv(send, to, receive, from);
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override {
+    inner_->sendrecv(send, receive, journal);
     auto mine = std::bit_cast<Words>(clock_.now());
     auto theirs = mine;
-    inner_->sendrecv_host(of_message(mine, send.empty()), to, of_message(theirs, receive.empty()),
-                          from);
+    inner_->sendrecv_host(of_message(mine, send.floats.empty()), send.to,
+                          of_message(theirs, receive.floats.empty()), receive.from);
     clock_.meet(std::bit_cast<double>(theirs));
-    const std::size_t bytes = std::max(send.size_bytes(), receive.size_bytes());
+    const std::size_t bytes = std::max(send.floats.size_bytes(), receive.floats.size_bytes());
     if (bytes > 0) clock_.spend(clock_.times().message.message_seconds(double(bytes)));
   }
   /// Takes no time.

@@ -34,7 +34,11 @@ class ThreadExchange final : public Exchange {
   int size() const override { return int(members_.size()); }
   int world_rank(int rank) const override { return members_.at(std::size_t(rank)); }
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
+  void sendrecv(const Outgoing& send, const Incoming& receive, const ReduceJournal&) override {
+    sendrecv_host(send.floats, send.to, receive.floats, receive.from);
+  }
+  void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
+                     int from) override {
     if (!send.empty()) group_.meeting().send({space_, group_.rank(), world_rank(to)}, send);
     if (receive.empty()) return;
     const auto message = group_.meeting().receive({space_, world_rank(from), group_.rank()});
@@ -45,19 +49,15 @@ class ThreadExchange final : public Exchange {
     }
     std::copy(message.begin(), message.end(), receive.begin());
   }
-  void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
-                     int from) override {
-    sendrecv(send, to, receive, from);
-  }
   /// In the order of the ranks.
   void all_reduce_sum(std::span<float> data) override {
     const std::vector<float> mine(data.begin(), data.end());
     std::vector<float> theirs(mine.size());
     for (int peer = 0; peer < size(); ++peer)
-      if (peer != rank_) sendrecv(mine, peer, {}, peer);
+      if (peer != rank_) sendrecv_host(mine, peer, {}, peer);
     std::fill(data.begin(), data.end(), 0.0F);
     for (int peer = 0; peer < size(); ++peer) {
-      if (peer != rank_) sendrecv({}, peer, theirs, peer);
+      if (peer != rank_) sendrecv_host({}, peer, theirs, peer);
       const auto& from = peer == rank_ ? mine : theirs;
       for (std::size_t i = 0; i < data.size(); ++i) data[i] += from[i];
     }

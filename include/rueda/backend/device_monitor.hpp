@@ -45,16 +45,14 @@ class DeviceMonitor {
   virtual double energy_joules() = 0;
   /// All but `seconds`.
   virtual DeviceSample sample() = 0;
-  /// What became unknown since the last call: file, fault and remedy in one line; empty: nothing.
-  virtual std::string take_trouble() { return ""; }
 };
 
 /// The energy of this host's processors and memory: RAPL's counters, as Linux's
 /// Power Capping Framework shows them (Documentation/power/powercap in the
 /// kernel) below `tree`; null: below /sys/class/powercap. Unknown, without
-/// trouble, where there are none. They wrap, so they have to be read every few
-/// minutes; `sample` does it, too. If one cannot be read or shows nonsense, all
-/// is unknown from then on.
+/// a word, where there are none. They wrap, so they have to be read every few
+/// minutes; `sample` does it, too. If one cannot be read or shows nonsense, the
+/// log says so, and all is unknown from then on.
 std::unique_ptr<DeviceMonitor> open_host_monitor(const char* tree);
 
 }  // namespace rueda

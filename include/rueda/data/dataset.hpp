@@ -86,6 +86,11 @@ Dataset draw_synthetic(const SynthOptions& options);
 
 /// The two versions in which the official files come.
 enum class Cifar10Format { binary, python };
+/// As its readers call it: "the binary version", "the Python version".
+inline const char* version_name(Cifar10Format format) {
+  if (format == Cifar10Format::binary) return "binary";
+  return "Python";
+}
 
 /// Writes `dataset` below `directory` in exactly the official file format: five
 /// training files (`data_batch_1` ... `data_batch_5`, sizes differing by at

@@ -1,12 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
@@ -26,11 +23,14 @@ class AllReduce {
   virtual std::string details() const { return ""; }
   /// Collective: all ranks pass slices of equal length in the same order. The
   /// slice may be read once `ready` has passed; it is reduced once the returned
-  /// event has. Throws RunError on MPI failure.
-  virtual Event sum(std::span<float> slice, Event ready) = 0;
+  /// event has. What it does goes into `journal`. Throws RunError on MPI
+  /// failure.
+  virtual Event sum(std::span<float> slice, Event ready, ReduceJournal& journal) = 0;
   /// The same with fp32 on the wire whatever was asked for: for counts and
   /// statistics, which must not be rounded.
-  virtual Event sum_exactly(std::span<float> slice, Event ready) { return sum(slice, ready); }
+  virtual Event sum_exactly(std::span<float> slice, Event ready, ReduceJournal& journal) {
+    return sum(slice, ready, journal);
+  }
 
   /// The all-reduce for slices of `length` floats: this one, or one among which it chooses.
   virtual AllReduce& for_length(std::size_t /*length*/) { return *this; }
@@ -41,14 +41,6 @@ class AllReduce {
 
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
   virtual std::size_t scratch_floats(std::size_t) const { return 0; }
-
-  /// The journal of its own work.
-  ReduceJournal& journal() { return *journal_; }
-  /// From now on it writes into `journal`, for example that of the all-reduce for which it works.
-  void write_into(std::shared_ptr<ReduceJournal> journal) { journal_ = std::move(journal); }
-
- protected:
-  std::shared_ptr<ReduceJournal> journal_ = std::make_shared<ReduceJournal>();
 };
 
 }  // namespace rueda

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace rueda {
 
@@ -66,6 +67,11 @@ void together(RankGroup& group, const std::function<void()>& work);
 
 /// Collective: every rank's text, in rank order, on every rank.
 std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mine);
+
+/// Collective: rank 0 logs every rank's text as "rank N: TEXT", and each other
+/// rank its own. An empty one is none, and one that equals its predecessor's is
+/// not repeated.
+void log_of_ranks(RankGroup& group, LogLevel level, const std::string& mine);
 
 /// Collective: rank 0 does `work`, as in `together`, and every rank gets its text.
 std::string text_of_rank_0(RankGroup& group, const std::function<std::string()>& work);

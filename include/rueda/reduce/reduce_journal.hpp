@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -48,25 +49,30 @@ struct ReduceNow {
 /// could delay the sum.
 class ReduceJournal {
  public:
-  /// Does `work` as the act `act`.
-  template <class Work>
-  void during(const ReduceAct& act, const Work& work) {
-    const SteadyTime begin = SteadyClock::now();
-    publish(act, begin);
-    work();
-    const SteadyTime end = SteadyClock::now();
-    double& booked = act.kind == ReduceAct::Kind::add ? times_.add : times_.transfer;
-    booked += seconds_between(begin, end);
-    if (keeps_) spans_.push_back({act, bucket_.load(kRelaxed), begin, end});
-    publish({}, end);
+  /// An act that goes on for as long as this lives. One that an error ends stays
+  /// the current one: the sum got no further.
+  class Entry {
+   public:
+    Entry(ReduceJournal& journal, const ReduceAct& act) : journal_(journal), act_(act) {
+      journal_.publish(act_, begin_);
+    }
+    ~Entry() {
+      if (std::uncaught_exceptions() == uncaught_) journal_.book(act_, begin_);
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    ReduceJournal& journal_;
+    ReduceAct act_;
+    int uncaught_ = std::uncaught_exceptions();  ///< in flight when it began
+    SteadyTime begin_ = SteadyClock::now();
+  };
+  [[nodiscard]] Entry transfer(const char* phase, int step, int to, int from) {
+    return {*this, {ReduceAct::Kind::transfer, phase, step, to, from}};
   }
-  template <class Work>
-  void transfer(const char* phase, int step, int to, int from, const Work& work) {
-    during({ReduceAct::Kind::transfer, phase, step, to, from}, work);
-  }
-  template <class Work>
-  void add(const char* phase, int step, const Work& work) {
-    during({ReduceAct::Kind::add, phase, step}, work);
+  [[nodiscard]] Entry add(const char* phase, int step) {
+    return {*this, {ReduceAct::Kind::add, phase, step}};
   }
 
   /// What follows belongs to this bucket of this training step.
@@ -96,6 +102,18 @@ class ReduceJournal {
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
+
+  /// `act`, which began at `begin`, is over.
+  void book(const ReduceAct& act, SteadyTime begin) {
+    const SteadyTime end = SteadyClock::now();
+    const double seconds = seconds_between(begin, end);
+    if (act.kind == ReduceAct::Kind::add)
+      times_.add += seconds;
+    else
+      times_.transfer += seconds;
+    if (keeps_) spans_.push_back({act, bucket_.load(kRelaxed), begin, end});
+    publish({}, end);
+  }
 
   void publish(const ReduceAct& act, SteadyTime since) {
     const auto version = version_.load(kRelaxed);  // this thread alone writes

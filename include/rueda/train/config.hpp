@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/precision.hpp"
+#include "base/log.hpp"
 #include "reduce/algorithm.hpp"
 #include "rueda/data/sampler.hpp"
 #include "train/schedule.hpp"
@@ -35,8 +36,6 @@ enum class OnAudit { stop, recompute };
 /// What happens to a run whose batch does not fit into memory.
 enum class OnOom { fail, halve };
 enum class ProgressChoice { automatic, bar, lines, off };
-/// The least important messages that are logged.
-enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// As batch_per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = SIZE_MAX;
@@ -193,9 +192,6 @@ constexpr auto words_of(CheckReplicas) { return std::array{"epoch", "step", "off
 constexpr auto words_of(OnAudit) { return std::array{"stop", "recompute"}; }
 constexpr auto words_of(OnOom) { return std::array{"fail", "halve"}; }
 constexpr auto words_of(ProgressChoice) { return std::array{"auto", "bar", "lines", "off"}; }
-constexpr auto words_of(LogLevel) {
-  return std::array{"trace", "debug", "info", "warn", "error", "off"};
-}
 constexpr auto words_of(Shard) { return std::array{"step", "fixed"}; }
 constexpr auto words_of(LastBatch) { return std::array{"keep", "drop"}; }
 

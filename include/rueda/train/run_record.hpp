@@ -173,6 +173,15 @@ struct StepGap {
   double usual = 0;                 ///< seconds of a step
 };
 
+/// Whether the size of buckets decides how much of the all-reduce is hidden.
+inline bool bucket_size_matters(const TrainConfig& config, bool overlaps) noexcept {
+  return overlaps && config.accumulate == 1;
+}
+/// Whether it is measured.
+inline bool measures_bucket_size(const TrainConfig& config, bool overlaps) noexcept {
+  return bucket_size_matters(config, overlaps) && config.bucket_mb == kAutoBucketMb;
+}
+
 /// The record of a run: the contents of run.json. What training did belongs to
 /// the whole run, that is to this process and to earlier ones up to the
 /// checkpoint that each was resumed from: epochs, resumptions, checkpoints,
@@ -222,10 +231,10 @@ struct RunRecord {
   double total_seconds = 0;  ///< with these; from program start, start-up included
 
   /// Whether the size of buckets decides how much of the all-reduce is hidden.
-  bool bucket_size_matters() const noexcept { return overlaps && config.accumulate == 1; }
+  bool bucket_size_matters() const noexcept { return rueda::bucket_size_matters(config, overlaps); }
   /// Whether it is measured.
   bool measures_bucket_size() const noexcept {
-    return bucket_size_matters() && config.bucket_mb == kAutoBucketMb;
+    return rueda::measures_bucket_size(config, overlaps);
   }
 };
 

@@ -22,8 +22,6 @@ class TrainObserver {
   virtual void on_step(const TrainPosition& position, std::span<const RankTimes> ranks) = 0;
   /// This rank has scored so many of its test images, in so many seconds.
   virtual void on_evaluation(std::size_t /*done*/, std::size_t /*of*/, double /*seconds*/) {}
-  /// Something that a person should read now.
-  virtual void on_remark(const std::string& /*text*/) {}
   /// An epoch is complete and stands last in `run.epochs`. On rank 0 it has the
   /// step records, which may be released here once they are written.
   virtual void on_epoch(RunRecord& run) = 0;

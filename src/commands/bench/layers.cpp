@@ -16,7 +16,7 @@
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
 #include "run/wiring/open_backend.hpp"
-#include "study/json_view.hpp"
+#include "study/table_json.hpp"
 #include "train/sgd.hpp"
 #include "train/train_input.hpp"
 
@@ -121,7 +121,7 @@ class LayersBench {
       Group& own = group_of(groups, [&](const Group& g) { return g.shape == shape.first; });
       own.shape = shape.first;
       for (Group* group : {&own, &all}) {
-        group->count += kProducts[product] == Product::forward ? 1 : 0;
+        if (kProducts[product] == Product::forward) ++group->count;
         group->flops[product] += images_ * shape.second;
         group->seconds[product] += median_of(seconds);
       }
@@ -179,7 +179,7 @@ void run_command(const BenchLayersOptions& options, std::ostream& out) {
   Json json = {{"rueda_bench", 1},
                {"what", "layers"},
                {"started_at", utc_now()},
-               {"versions", pairs_json(component_versions())},
+               {"versions", json_of(component_versions())},
                {"repetitions", options.repetitions}};
   for (const Table& table : LayersBench(options.train, options.repetitions).tables()) {
     out << to_text(table) << '\n';

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "commands/bench/bench.hpp"
 #include "commands/commands.hpp"
+#include "launch/launcher.hpp"
 #include "model/registry.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/data/dataset.hpp"
@@ -94,7 +95,8 @@ std::vector<Entry> parse_entries(const std::string& words) {
 using namespace bench;
 
 void validate(BenchAllReduceOptions& options) {
-  options.sizes = parse_sizes(options.size_words.empty() ? kDefaultSizes : options.size_words);
+  if (options.size_words.empty()) options.size_words = kDefaultSizes;
+  options.sizes = parse_sizes(options.size_words);
   options.entries = parse_entries(options.algorithm_words);
   check_common(options.seconds, options.train);
   require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");

@@ -29,32 +29,51 @@ std::string line_of(const Cells& c) {
 /// Four decimals where three significant digits would take more.
 std::string figure(std::optional<double> value) {
   if (!value) return "-";
-  return *value >= 0.01 ? rate_text(*value) : std::to_string(*value).substr(0, 6);
+  if (*value < 0.01) return std::to_string(*value).substr(0, 6);
+  return rate_text(*value);
 }
 
 /// To nanoseconds, so that files stay short.
 double rounded(double seconds) { return std::round(seconds * 1e9) / 1e9; }
 
+const std::tuple kFigureFields{
+    Field{"median_seconds", &Figures::median}, Field{"p99_seconds", &Figures::p99},
+    Field{"algbw_GBps", &Figures::algbw}, Field{"busbw_GBps", &Figures::busbw},
+    Field{"times_mpi", &Figures::times_mpi}};
+
+/// None where it is of no model's gradients.
+std::optional<std::string> model_of(const Row& row) {
+  if (row.size.model.empty()) return {};
+  return row.size.model;
+}
+std::size_t repetitions(const Row& row) { return row.seconds.size(); }
+
+const std::tuple kRowFields{Field{"bytes", in(&Row::size, &Size::bytes)},
+                            Field{"gradients_of", model_of}, Field{"algorithm", &Row::algorithm},
+                            Field{"repetitions", repetitions}};
+
 Json row_json(const Row& row, const Figures& figures) {
-  return {{"bytes", row.size.bytes},
-          {"gradients_of", row.size.model.empty() ? Json() : Json(row.size.model)},
-          {"algorithm", row.algorithm},
-          {"repetitions", row.seconds.size()},
-          {"median_seconds", figures.median},
-          {"p99_seconds", figures.p99},
-          {"algbw_GBps", json_of(figures.algbw)},
-          {"busbw_GBps", json_of(figures.busbw)},
-          {"times_mpi", json_of(figures.times_mpi)},
-          {"seconds", values_of(row.seconds, rounded)}};
+  Json j = fields_json(row, kRowFields);
+  put_fields(j, figures, kFigureFields);
+  j["seconds"] = values_of(row.seconds, rounded);
+  return j;
 }
 
-Json system_json(const SystemInfo& system) {
-  return {{"started_at", system.started_at},   {"versions", pairs_json(system.versions)},
-          {"ranks", system.ranks()},           {"hosts", system.hosts},
-          {"layout", layout_of(system.hosts)}, {"backend", system.backend},
-          {"device", system.device},           {"threads", system.threads},
-          {"transport", system.transport},     {"wire", to_string(system.wire)}};
-}
+std::vector<int> layout(const SystemInfo& system) { return layout_of(system.hosts); }
+
+const std::tuple kSystemFields{Field{"started_at", &SystemInfo::started_at},
+                               Field{"versions", &SystemInfo::versions},
+                               Field{"ranks", &SystemInfo::ranks},
+                               Field{"hosts", &SystemInfo::hosts},
+                               Field{"layout", layout},
+                               Field{"backend", &SystemInfo::backend},
+                               Field{"device", &SystemInfo::device},
+                               Field{"threads", &SystemInfo::threads},
+                               Field{"transport", &SystemInfo::transport},
+                               Field{"wire", &SystemInfo::wire}};
+
+const std::tuple kRecordFields{Field{"segment_bytes", &Record::segment_bytes},
+                               Field{"verify_messages", &Record::verifies_messages}};
 
 }  // namespace
 
@@ -130,12 +149,11 @@ std::string table_rows(const std::vector<Row>& rows, std::size_t ranks) {
 std::string record_json(const Record& record) {
   const SystemInfo& system = record.system;
   Json json = {{"rueda_bench", 1}, {"what", "all-reduce"}};
-  json.update(system_json(system));
-  json["segment_bytes"] = record.segment_bytes;
-  json["verify_messages"] = record.verifies_messages;
+  put_fields(json, system, kSystemFields);
+  put_fields(json, record, kRecordFields);
   json["check"] = {{"whole_numbers", system.wire == Wire::fp32 ? "exact" : "within the bound"},
                    {"error_bound_of_magnitudes", error_bound(system)}};
-  json["left_out"] = pairs_json(record.left_out);
+  json["left_out"] = json_of(record.left_out);
   json["results"] = Json::array();
   for (const Row& row : record.rows) {
     const Row* mpi = mpi_row(record.rows, row.size);

@@ -9,8 +9,8 @@
 #include "commands/bench/session.hpp"
 #include "commands/commands.hpp"
 #include "display/text.hpp"
+#include "launch/launcher.hpp"
 #include "run/run_directory.hpp"
-#include "run/wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {
@@ -19,23 +19,22 @@ using namespace bench;
 
 constexpr const char* kPlotScript = "plot_all_reduce";
 
-// What has to be the same on all ranks, one option a line.
-
+/// What has to be the same on all ranks, one option a line.
 std::string asked_text(const BenchAllReduceOptions& options) {
+  const TrainConfig& setup = options.train;
   return fmt::format(
       "--algorithms {}\n--sizes {}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
-      "--verify-messages {}",
+      "--verify-messages {}\n--backend {}\n--wire {}",
       options.algorithm_words, fmt::join(options.sizes | std::views::transform(&Size::bytes), " "),
-      options.repetitions, options.seconds, options.train.segment_kb,
-      options.train.verify_messages ? "on" : "off");
+      options.repetitions, options.seconds, setup.segment_kb, setup.verify_messages ? "on" : "off",
+      to_string(setup.backend), to_string(setup.wire));
 }
 
 /// `rueda bench all-reduce` on one rank.
 class Bench {
  public:
-  Bench(const BenchAllReduceOptions& options, const SelectedDevice& device)
-      : options_(options),
-        session_(options.train, device, asked_text(options), options.sizes.back().bytes) {
+  Bench(const BenchAllReduceOptions& options, Job& job)
+      : options_(options), session_(job, options.train, options.sizes.back().bytes) {
     const ReduceSettings common = reduce_settings(options.train);
     record_.system = session_.system();
     record_.segment_bytes = common.segment_bytes;
@@ -59,9 +58,9 @@ class Bench {
   void add(const Entry& entry, ReduceSettings settings) {
     settings.algorithm = entry.algorithm;
     settings.order = entry.order;
-    const bool rounds = settings.wire != Wire::fp32 && settings.order == ReduceOrder::fixed;
-    const std::string refusal = rounds ? "the fixed order goes over the wire in fp32 only"
-                                       : session_.add(entry.name, settings);
+    std::string refusal = "the fixed order goes over the wire in fp32 only";
+    if (settings.wire == Wire::fp32 || settings.order != ReduceOrder::fixed)
+      refusal = session_.add(entry.name, settings);
     if (refusal.empty()) return;
     require_agreed(options_.algorithm_words == kAllWords,
                    "--algorithms '" + entry.name + "': " + refusal);
@@ -81,9 +80,14 @@ int run_bench_all_reduce(const BenchAllReduceOptions& options) {
     check_output_file("--json", options.json);
     check_plot(kPlotScript, options.plot);
   };
+  const JobRequest request{.config = options.train,
+                           .what = "what the benchmark was asked for",
+                           .asked = asked_text(options),
+                           .prepare = prepare};
   std::string json;
-  const int code = in_session(options.train.backend, prepare, [&](const SelectedDevice& device) {
-    json = record_json(Bench(options, device).run());
+  const int code = run_job(request, [&](Job& job) {
+    json = record_json(Bench(options, job).run());
+    return ExitCode::done;
   });
   if (!speaks_for_all()) return code;
   if (!options.json.empty()) write_output(options.json, json);

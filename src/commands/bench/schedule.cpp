@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <ranges>
 #include <set>
+#include <span>
 
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "commands/bench/bench.hpp"
 #include "display/text.hpp"
+#include "reduce/doubling_plan.hpp"
 #include "reduce/ring_plan.hpp"
 
 namespace rueda::bench {
@@ -39,63 +40,70 @@ Schedule ring_schedule(int ranks, std::size_t length) {
   return schedule;
 }
 
-/// Adds messages that two ranks exchange at the same time, in the step after
-/// the last one in which either takes part. Where phases meet in a step, it is
-/// named by its first sender's.
-void send(std::vector<Step>& steps, const char* phase, std::initializer_list<Message> messages) {
-  const std::set<int> ranks = {messages.begin()->from, messages.begin()->to};
-  const auto is_busy = [&](const Step& step) {
-    return std::ranges::any_of(step.messages, [&](const Message& message) {
-      return ranks.contains(message.from) || ranks.contains(message.to);
-    });
-  };
-  const auto last = std::find_if(steps.rbegin(), steps.rend(), is_busy);
-  const auto number = std::size_t(steps.rend() - last);
-  if (number == steps.size()) steps.push_back({"", int(number), {}});
-  Step& step = steps[number];
-  for (const Message& message : messages) {
-    const auto where = std::ranges::upper_bound(step.messages, message.from, {}, &Message::from);
-    if (where == step.messages.begin()) step.phase = phase;
-    step.messages.insert(where, message);
+/// What is left of each rank's steps begins with the one that it is at.
+using Plans = std::vector<std::span<const DoublingStep>>;
+
+/// The messages of all ranks that have come to their next step together with their peer.
+std::vector<Message> next_messages(const Plans& plans) {
+  std::vector<Message> messages;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    if (plans[rank].empty()) continue;
+    const auto [act, peer] = plans[rank].front();
+    if (plans[at(peer)].front().peer != int(rank) || act == DoublingStep::Act::receive) continue;
+    messages.push_back({int(rank), peer, 0, act == DoublingStep::Act::swap_and_add});
+  }
+  return messages;
+}
+
+/// Where phases meet in a step, it is named by its first sender's.
+void add_doubling(std::vector<Step>& steps, int ranks) {
+  std::vector<std::vector<DoublingStep>> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(doubling_steps(rank, ranks));
+  Plans plans(all.begin(), all.end());
+  for (auto messages = next_messages(plans); !messages.empty(); messages = next_messages(plans)) {
+    const int first = messages.front().from;
+    steps.push_back({phase_of(plans[at(first)].front().act), int(steps.size()), messages});
+    std::set<int> busy;
+    for (const Message& message : messages) busy.insert({message.from, message.to});
+    for (const int rank : busy) plans[at(rank)] = plans[at(rank)].subspan(1);
   }
 }
 
-/// As DoublingAllReduce cuts a block of ranks; tests/unit/mpi compares the messages.
-void add_doubling(std::vector<Step>& steps, int first, int count) {
-  if (count == 1) return;
-  const int left = int(std::bit_floor(unsigned(count - 1)));
-  const int right = count - left;
-  add_doubling(steps, first, left);
-  add_doubling(steps, first + left, right);
-  for (int one = first; one < first + right; ++one)
-    send(steps, "doubling", {{one, one + left, 0, true}, {one + left, one, 0, true}});
-  for (int have = right; have < left; have *= 2) {
-    for (int j = 0; j < have && j + have < left; ++j)
-      send(steps, "spread", {{first + j, first + j + have, 0, false}});
-  }
-}
-
+/// Rank 0 takes part in every message, so each is a step.
 void add_central(std::vector<Step>& steps, int ranks) {
-  for (int rank = 1; rank < ranks; ++rank) send(steps, "to rank 0", {{rank, 0, 0, true}});
-  for (int rank = 1; rank < ranks; ++rank) send(steps, "from rank 0", {{0, rank, 0, false}});
+  for (int rank = 1; rank < ranks; ++rank)
+    steps.push_back({"to rank 0", int(steps.size()), {{rank, 0, 0, true}}});
+  for (int rank = 1; rank < ranks; ++rank)
+    steps.push_back({"from rank 0", int(steps.size()), {{0, rank, 0, false}}});
+}
+
+/// `count` ranks from `first` on, in the circle.
+unsigned run_of(int first, int count, int ranks) {
+  unsigned held = 0;
+  for (int i = 0; i < count; ++i) held |= 1U << unsigned((first + i) % ranks);
+  return held;
 }
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
 std::string ranks_in(unsigned held, int ranks) {
-  const auto has = [&](int r) { return (held >> unsigned(r % ranks) & 1U) != 0; };
-  const int count = std::popcount(held);
+  std::vector<int> have;
+  for (int rank = 0; rank < ranks; ++rank)
+    if ((held >> unsigned(rank) & 1U) != 0) have.push_back(rank);
+  const int count = int(have.size());
   if (count == ranks) return "*";
-  int first = 0;
-  while (!has(first) || has(first + ranks - 1)) ++first;
-  if (count == 1) return std::to_string(first);
-  if (std::ranges::all_of(std::views::iota(first, first + count), has))
-    return fmt::format("{}-{}", first, (first + count - 1) % ranks);
-  return fmt::format("{}", fmt::join(std::views::iota(0, ranks) | std::views::filter(has), ","));
+  if (count == 1) return std::to_string(have.front());
+  for (const int first : have) {
+    if (held == run_of(first, count, ranks))
+      return fmt::format("{}-{}", first, (first + count - 1) % ranks);
+  }
+  return fmt::format("{}", fmt::join(have, ","));
 }
 
 bool sends(const Step* next, int rank, int chunk) {
-  const auto is_it = [&](const Message& m) { return m.from == rank && m.chunk == chunk; };
-  return next != nullptr && std::ranges::any_of(next->messages, is_it);
+  if (next == nullptr) return false;
+  for (const Message& m : next->messages)
+    if (m.from == rank && m.chunk == chunk) return true;
+  return false;
 }
 
 std::string holdings_text(const Holdings& holdings, const Step* next) {
@@ -108,8 +116,8 @@ std::string holdings_text(const Holdings& holdings, const Step* next) {
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::string> cells = {"rank " + std::to_string(rank)};
     for (std::size_t c = 0; c < chunks; ++c) {
-      const unsigned held = holdings[std::size_t(rank)][c];
-      cells.push_back((sends(next, rank, int(c)) ? ">" : " ") + ranks_in(held, ranks));
+      const char* mark = sends(next, rank, int(c)) ? ">" : " ";
+      cells.push_back(mark + ranks_in(holdings[std::size_t(rank)][c], ranks));
     }
     table.add(cells);
   }
@@ -122,10 +130,11 @@ std::string step_text(const Step& step, std::size_t chunks) {
     sent.push_back(fmt::format("{}->{}", m.from, m.to));
     if (chunks > 1) sent.back() += fmt::format(" chunk {}", m.chunk);
   }
-  const std::string text = sent.empty()
-                               ? "nothing, the chunks are empty"
-                               : fmt::format("{}; what comes in is {}", fmt::join(sent, ", "),
-                                             step.messages.front().adds ? "added" : "kept");
+  std::string text = "nothing, the chunks are empty";
+  if (!sent.empty()) {
+    const char* end = step.messages.front().adds ? "added" : "kept";
+    text = fmt::format("{}; what comes in is {}", fmt::join(sent, ", "), end);
+  }
   return paragraph("", 2, fmt::format("{}, step {}: {}", step.phase, step.number, text));
 }
 
@@ -137,9 +146,9 @@ std::string chunk_text(const Schedule& schedule) {
   const std::size_t count = schedule.chunks.size();
   const std::size_t most = schedule.chunks.front().size();
   const std::size_t least = schedule.chunks.back().size();
-  const std::string sizes =
-      count_text(most) + (most == least ? "" : " or " + count_text(least)) + " floats";
-  return counted(count, "chunk") + " of " + sizes;
+  std::string sizes = count_text(most);
+  if (most != least) sizes += " or " + count_text(least);
+  return counted(count, "chunk") + " of " + sizes + " floats";
 }
 
 std::string totals(const Schedule& schedule) {
@@ -151,10 +160,11 @@ std::string totals(const Schedule& schedule) {
   const double p = schedule.ranks;
   const double bound = 2 * (p - 1) / p * double(schedule.length);
   const bool same = least->floats == most->floats && least->messages == most->messages;
+  const char* up_to = same ? "" : "up to ";
   const std::string text = fmt::format(
       "A rank sends {}{}, {}. No algorithm does with less than 2(P-1)/P of the slice for the rank "
       "that sends most, {}.",
-      same ? "" : "up to ", counted(most->messages, "message"), bytes_of(double(most->floats)),
+      up_to, counted(most->messages, "message"), bytes_of(double(most->floats)),
       bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)));
   return paragraph("", 0, text) + fmt::format("All ranks together: {}, {}.\n",
                                               counted(messages, "message"), bytes_of(floats));
@@ -169,8 +179,10 @@ Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
       "--algorithm " + std::string(to_string(algorithm)) + ": give one of ring, doubling, central");
   Schedule schedule{ranks, length, {{0, length}}, {}};
   const int senders = length > 0 ? ranks : 1;
-  algorithm == Algorithm::doubling ? add_doubling(schedule.steps, 0, senders)
-                                   : add_central(schedule.steps, senders);
+  if (algorithm == Algorithm::doubling)
+    add_doubling(schedule.steps, senders);
+  else
+    add_central(schedule.steps, senders);
   return schedule;
 }
 
@@ -186,7 +198,8 @@ Holdings holdings_after(const Step& step, const Holdings& before) {
   for (const Message& m : step.messages) {
     const unsigned sent = before[at(m.from)][at(m.chunk)];
     unsigned& held = after[at(m.to)][at(m.chunk)];
-    held = m.adds ? held | sent : sent;
+    if (!m.adds) held = 0;
+    held |= sent;
   }
   return after;
 }

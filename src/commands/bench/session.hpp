@@ -1,6 +1,5 @@
 #pragma once
 
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -8,12 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "commands/bench/record.hpp"
-#include "mpi/session/session.hpp"
-#include "run/console.hpp"
+#include "run/job.hpp"
 #include "run/train_setup.hpp"
-#include "run/wiring/device_choice.hpp"
 #include "run/wiring/make_all_reduce.hpp"
 #include "run/wiring/open_backend.hpp"
 
@@ -22,30 +20,17 @@ namespace rueda::bench {
 /// The ranks of the run with a device each, as training would have them, and memory to sum in.
 class BenchSession {
  public:
-  /// Collective. `asked` is what all ranks must have been asked alike besides the setup, one
-  /// option a line.
-  /// `most_bytes`: of the longest slice. Notes go to standard error, from rank 0. Throws InputError
-  /// as training would.
-  BenchSession(const TrainConfig& setup, const SelectedDevice& device, const std::string& asked,
-               std::size_t most_bytes)
-      : most_bytes_(most_bytes) {
-    together(world_, [&] {
-      if (device.failure) std::rethrow_exception(device.failure);
-    });
-    require_same(world_, "the program version", version_text());
-    require_same(world_, "what the benchmark was asked for",
-                 fmt::format("{}\n--backend {}\n--wire {}", asked, to_string(setup.backend),
-                             to_string(setup.wire)));
+  /// Collective. `most_bytes`: of the longest slice. Throws InputError as training would.
+  BenchSession(Job& job, const TrainConfig& setup, std::size_t most_bytes)
+      : world_(job.world()), most_bytes_(most_bytes) {
     require_agreed(
         world_.size() <= kMostExactRanks,
         fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
-    note(check_shared_devices(world_, {world_.host(), device.uuid}, setup.allow_shared_gpu));
-    const int threads = agree_on_cores(world_, setup.threads).choice.threads;
-    together(world_,
-             [&] { backend_ = open_backend({.choice = setup.backend, .threads = threads}); });
+    const int threads = job.agree_on_cores(setup.threads, false).choice.threads;
+    together(world_, [&] { backend_ = open_backend(options_of(setup, threads)); });
     const auto decision = agree_on_transport(world_, setup.transport, backend_->reduce_device());
     transport_ = decision.transport;
-    note(decision.warning);
+    log(LogLevel::info, decision.warning);
     system_ = {.started_at = utc_now(),
                .versions = component_versions(),
                .hosts = all_gather_text(world_, world_.host()),
@@ -92,8 +77,9 @@ class BenchSession {
     std::vector<Candidate> candidates;
     std::vector<Row> rows;
     for (const Sum& sum : sums_) {
-      const auto own = sum.reduce->arena();
-      candidates.push_back({sum.reduce.get(), own.size() >= floats ? own : memory_.floats()});
+      auto memory = sum.reduce->arena();
+      if (memory.size() < floats) memory = memory_.floats();
+      candidates.push_back({sum.reduce.get(), memory});
       rows.push_back({size, {}, sum.name});
     }
     auto seconds = bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
@@ -107,11 +93,7 @@ class BenchSession {
     std::unique_ptr<AllReduce> reduce;
   };
 
-  static void note(const std::string& text) {
-    if (!text.empty()) std::cerr << "note: " + harmless(text) + '\n' << std::flush;
-  }
-
-  Communicator world_;
+  Communicator& world_;
   std::size_t most_bytes_;
   std::unique_ptr<Backend> backend_;
   Transport transport_ = Transport::host;

@@ -2,9 +2,11 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "commands/doctor/network_notes.hpp"
 #include "commands/doctor/process.hpp"
+#include "launch/launcher.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/console.hpp"
 #include "run/run_directory.hpp"
@@ -19,7 +21,7 @@ using End = TransferFacts::End;
 
 constexpr int kPollMilliseconds = 100;
 constexpr double kUsualStart = 15;    // seconds in which MPI starts nearly everywhere
-constexpr double kGraceSeconds = 5;   // to leave a transfer, or for the ranks' differences in time
+constexpr double kGraceSeconds = 5;   // to leave MPI, or for the ranks' differences in time
 constexpr double kLastSeconds = 0.4;  // mpirun kills a second after its first signal
 
 volatile std::sig_atomic_t interruption = 0;
@@ -55,7 +57,8 @@ class Supervisor {
   ExitCode run() {
     while (!done_) {
       if (const auto line = child_.next_line(kPollMilliseconds)) {
-        take(nlohmann::json::parse(*line));
+        const auto json = parse_json(*line);
+        take(JsonView(json));
       } else if (child_.is_silent()) {
         hear_silence(kGraceSeconds);
       } else if (interruption != 0) {
@@ -71,23 +74,21 @@ class Supervisor {
   }
 
  private:
-  void take(const nlohmann::json& line) {
-    if (line.contains("step")) begin(line.at("step"), line.at("factor"));
-    if (line.contains("ranks")) line.at("ranks").get_to(cluster_.ranks);
-    if (line.contains("largest_batch")) line.at("largest_batch").get_to(cluster_.largest_batch);
-    if (line.contains("mailbox"))
-      mailbox_ = Mailbox(line.at("mailbox").get<std::string>(), self().rank);
-    if (line.contains("transfer")) {
-      mine_ = line.at("transfer").get<TransferFacts>();
+  void take(const JsonView& line) {
+    if (line.has("step")) begin(line.at("step").raw_text(), value_from<int>(line.at("factor")));
+    if (line.has("ranks")) read_value(line.at("ranks"), cluster_.ranks);
+    if (line.has("largest_batch")) read_value(line.at("largest_batch"), cluster_.largest_batch);
+    if (line.has("mailbox")) mailbox_ = Mailbox(line.at("mailbox").raw_text(), self().rank);
+    if (line.has("transfer")) {
+      mine_ = value_from<TransferFacts>(line.at("transfer"));
       done_ = mine_->bad() && mine_->end != End::wrong;  // else the line of all follows
-      if (mine_->end == End::waited && stalled_) mine_->end = End::stalled;
     }
-    if (line.contains("transfers")) {
-      line.at("transfers").get_to(cluster_.transfers);
+    if (line.has("transfers")) {
+      read_value(line.at("transfers"), cluster_.transfers);
       in_transfer_ = false;
     }
-    if (line.contains("failed")) {
-      give_up("failed: " + line.at("failed").get<std::string>());
+    if (line.has("failed")) {
+      give_up("failed: " + line.at("failed").raw_text());
       cluster_.progress.own = true;
     }
   }
@@ -112,10 +113,19 @@ class Supervisor {
         cluster_.progress.trouble = "ended the process (" + ending.text + ")";
       cluster_.progress.own = true;
     } else if (!mine_) {
-      mine_ = TransferFacts{.device = self().device.taken() != nullptr, .detail = {}, .link = {}};
-      mine_->end = stalled_ ? End::stalled : end_by_signal(ending.signal, ending.forced || killed_);
-      if (!stalled_) mine_->detail = ending.text;
+      mine_ = how_it_ended(ending);
     }
+  }
+
+  TransferFacts how_it_ended(const Ending& ending) const {
+    TransferFacts facts{.device = self().device.taken() != nullptr, .detail = {}, .link = {}};
+    if (killed_ && ending.signal == SIGKILL) {
+      facts.end = stalled_ ? End::stalled : End::waited;
+      return facts;
+    }
+    facts.end = end_by_signal(ending.signal, ending.forced);
+    facts.detail = ending.text;
+    return facts;
   }
 
   /// A launcher ends all ranks when one has crashed: the others' notes say which.
@@ -148,15 +158,10 @@ class Supervisor {
   }
 
   void watch_transfer(bool over_time) {
-    if (asked_at_) {
-      killed_ = killed_ || watch_.seconds() - *asked_at_ > kGraceSeconds;
-      if (killed_) child_.send(SIGKILL);
-      return;
-    }
+    if (killed_) return;
     stalled_ = over_time;
-    if (!stalled_ && !mailbox_.is_asked_to_stop()) return;
-    child_.send(kEndTransfer);
-    asked_at_ = watch_.seconds();
+    killed_ = stalled_ || mailbox_.is_asked_to_stop();
+    if (killed_) child_.send(SIGKILL);  // what it has written until now is still read
   }
 
   void give_up(const std::string& trouble) {
@@ -169,7 +174,7 @@ class Supervisor {
   /// and, if this rank speaks, reads theirs.
   void compare_notes() {
     mailbox_.put(*mine_);
-    if (!asked_at_) mailbox_.ask_to_stop();
+    if (!killed_) mailbox_.ask_to_stop();
     if (speaks_) return collect(std::size_t(self().size));
     // Until the rank that speaks has read the notes: once this process is gone
     // without its worker having left MPI, launchers end all ranks.
@@ -178,21 +183,25 @@ class Supervisor {
     }
     if (mine_->end == End::waited) return;
     print_error(fmt::format("rank {} ({}): the transfer ended so: {} {}", self().rank, self().host,
-                            nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+                            to_string(mine_->end), mine_->detail));
   }
 
   void collect(std::size_t ranks) {
     cluster_.transfers.assign(ranks, {});
-    wait(2 * kGraceSeconds, kLastSeconds, [&] {
-      std::size_t found = 0;
-      for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const auto note = mailbox_.get(int(rank));
-        if (note) cluster_.transfers[rank] = *note;
-        found += note ? 1 : 0;
-      }
-      return found == ranks;
-    });
+    wait(2 * kGraceSeconds, kLastSeconds, [&] { return read_notes() == ranks; });
     cluster_.transfers.at(std::size_t(self().rank)) = *mine_;
+  }
+
+  /// How many ranks have written one.
+  std::size_t read_notes() {
+    std::size_t found = 0;
+    for (std::size_t rank = 0; rank < cluster_.transfers.size(); ++rank) {
+      const auto note = mailbox_.get(int(rank));
+      if (!note) continue;
+      cluster_.transfers[rank] = *note;
+      ++found;
+    }
+    return found;
   }
 
   /// The report comes in two parts, and the file is written with each: the
@@ -214,7 +223,8 @@ class Supervisor {
       const Findings findings = all_findings(cluster_);
       std::cout << harmless(outcome_report(cluster_, findings)) << std::flush;
       write(cluster_, findings);
-      return works(findings) ? ExitCode::done : ExitCode::run_failed;
+      if (!works(findings)) return ExitCode::run_failed;
+      return ExitCode::done;
     }
     // The rank that speaks knows only that this one does not come.
     if (!progress.trouble.empty() && progress.own) {
@@ -231,15 +241,18 @@ class Supervisor {
   /// Lets the worker leave MPI, which needs the workers of all ranks, and kills it if it does not.
   void finish() {
     if (speaks_) mailbox_.remove();
-    wait((in_transfer_ ? 2 : 1) * kGraceSeconds, 0, [&] { return child_.has_ended(); });
+    wait(kGraceSeconds, 0, [&] { return child_.has_ended(); });
     child_.end(0);
   }
 
   /// Until `over`, at most so long, and `interrupted` seconds if a signal has come.
   static void wait(double seconds, double interrupted, const std::function<bool()>& over) {
     const Stopwatch watch;
-    while (!over() && watch.seconds() < (interruption != 0 ? interrupted : seconds))
+    while (!over()) {
+      if (interruption != 0) seconds = interrupted;
+      if (watch.seconds() >= seconds) return;
       poll(nullptr, 0, kPollMilliseconds / 5);
+    }
   }
 
   const RankFacts& self() const { return cluster_.ranks.front(); }
@@ -257,9 +270,8 @@ class Supervisor {
   bool done_ = false;
   bool introduced_ = false;
   bool in_transfer_ = false;
-  bool stalled_ = false;            ///< this rank's transfer ran out of time
-  std::optional<double> asked_at_;  ///< when the worker was asked to end its transfer
-  bool killed_ = false;             ///< the worker did not end when asked
+  bool stalled_ = false;  ///< this rank's transfer ran out of time
+  bool killed_ = false;   ///< this process ended its transfer, out of time or when asked to
   std::optional<TransferFacts> mine_;
 };
 

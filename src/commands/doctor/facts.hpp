@@ -1,15 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/bounded_json.hpp"
-#include "base/network.hpp"
 #include "base/text.hpp"
+#include "commands/doctor/network.hpp"
 #include "cuda/device/device_query.hpp"
 #include "display/text.hpp"
 #include "launch/machine.hpp"
@@ -17,14 +17,9 @@
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/data/dataset.hpp"
 
-// What the doctor gathers, as plain data, which goes to JSON and back by the
-// names of its members. One rank is enough to know each fact. Findings and
+// What the doctor gathers, as plain data, which goes to JSON and back
+// (facts_json.hpp). One rank is enough to know each fact. Findings and
 // report read nothing else.
-
-namespace rueda {
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NetworkInterface, name, address, up, loopback)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CudaDevice, ordinal, name, uuid, memory_bytes)
-}  // namespace rueda
 
 namespace rueda::doctor {
 
@@ -46,9 +41,6 @@ struct LaunchFacts {
   std::string slurm_gpus;       ///< what Slurm says of GPUs, as NAME=VALUE; empty if nothing
   std::vector<std::string> settings{};  ///< variables that steer MPI and threads, as NAME=VALUE
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchFacts, launcher, told_size, told_by, refusal, in_slurm,
-                                   slurm_tasks, slurm_nodes, slurm_cpus_per_task, slurm_gpus,
-                                   settings)
 
 /// Processor cores that the rank may use, and what training would run on them.
 struct CoreFacts : ThreadChoice {
@@ -60,8 +52,6 @@ struct CoreFacts : ThreadChoice {
   std::size_t launcher = 0;  ///< processors of the launcher, which may bind to fewer; 0: unknown
   double got = 1;            ///< part of its cores' time that it got, all ranks busy at once
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, cores, online, quota, share, threads, remark,
-                                   launcher, got)
 
 /// GPUs as the rank sees them.
 struct DeviceFacts : CudaDevices {
@@ -80,20 +70,15 @@ struct DeviceFacts : CudaDevices {
     return takes >= 0 && index < visible.size() ? &visible[index] : nullptr;
   }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, built, hardware, visible, reason, takes, free_bytes,
-                                   failure, driver_version, runtime_version, visible_devices,
-                                   cudnn_compiled, cudnn_loaded)
 
 /// What MPI says of pointers to GPU memory, and what training concludes.
 struct AwarenessFacts : CudaVerdict {
   std::string compiled = "unknown";
   std::string reported = "unknown";
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwarenessFacts, compiled, reported, aware, why)
 
 /// Messages to the right neighbour.
 struct LinkFacts : LinkSpeed {};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkFacts, latency_us, gb_per_second)
 
 using ClassCounts = decltype(DataCheck::train_per_class);
 
@@ -102,8 +87,6 @@ struct DataFacts : DataCheck {
   std::string failure;      ///< why it cannot be read; empty if it can
   std::string fingerprint;  ///< of both splits
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataFacts, failure, form, place, files, class_names,
-                                   train_per_class, test_per_class, fingerprint, remarks)
 
 using Interfaces = std::vector<NetworkInterface>;
 
@@ -116,7 +99,7 @@ struct RankFacts {
   std::string host;
   std::string backend = "cpu";  ///< that training would choose; empty if it would refuse
   std::string backend_failure;
-  Versions versions;
+  std::vector<std::array<std::string, 2>> versions;  ///< components and their versions
   std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
   std::string limits;                 ///< of its control groups, with their files; empty: none
   std::string copies_twice;  ///< why it may not read the memory of another process; empty if it may
@@ -129,12 +112,13 @@ struct RankFacts {
   LinkFacts host_memory;  ///< what messages between ranks of the host could reach
   DataFacts data;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size, host, backend,
-                                   backend_failure, versions, host_memory_bytes, limits,
-                                   copies_twice, network, launch, cores, device, awareness,
-                                   host_link, host_memory, data)
 
 using Ranks = std::vector<RankFacts>;
+
+inline bool sees_no_gpu(const RankFacts& rank) { return rank.device.visible.empty(); }
+inline bool takes_gpu(const RankFacts& rank) { return rank.device.taken() != nullptr; }
+/// Which training set and which test set it read; empty: none.
+inline const std::string& print_of(const RankFacts& rank) { return rank.data.fingerprint; }
 
 /// How a rank's part of the patterned transfer ended.
 struct TransferFacts {
@@ -153,14 +137,9 @@ struct TransferFacts {
 
   bool bad() const { return end != End::not_tried && end != End::arrived; }
 };
-NLOHMANN_JSON_SERIALIZE_ENUM(TransferFacts::End, {{TransferFacts::End::not_tried, "not tried"},
-                                                  {TransferFacts::End::arrived, "arrived"},
-                                                  {TransferFacts::End::wrong, "wrong"},
-                                                  {TransferFacts::End::failed, "failed"},
-                                                  {TransferFacts::End::crashed, "crashed"},
-                                                  {TransferFacts::End::stalled, "stalled"},
-                                                  {TransferFacts::End::waited, "waited"}})
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransferFacts, end, device, detail, link)
+constexpr auto words_of(TransferFacts::End) {
+  return std::array{"not tried", "arrived", "wrong", "failed", "crashed", "stalled", "waited"};
+}
 
 /// The largest batch of one model.
 struct BatchFacts {
@@ -170,7 +149,6 @@ struct BatchFacts {
   std::size_t largest_batch = 0;  ///< 0: not even one image
   std::string failure;            ///< why the backend cannot say; empty if it can
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BatchFacts, model, image_size, precision, largest_batch, failure)
 
 /// The largest batches for the memory at hand.
 struct LargestBatches {
@@ -178,7 +156,6 @@ struct LargestBatches {
   std::size_t memory_bytes = 0;  ///< bytes that a rank has for them
   std::vector<BatchFacts> models;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargestBatches, backend, memory_bytes, models)
 
 /// How far the run of MPI came.
 struct Progress {
@@ -186,7 +163,6 @@ struct Progress {
   std::string trouble;  ///< how it ended if it did not end well; empty if it did
   bool own = false;     ///< the rank itself is the cause, as far as one can know
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble, own)
 
 /// All that is known of a run, on the rank that speaks.
 struct ClusterFacts {
@@ -201,9 +177,9 @@ struct ClusterFacts {
 
   /// The first rank that has read the data set, or nullptr.
   const RankFacts* data_reader() const {
-    const auto reads = [](const RankFacts& rank) { return !rank.data.fingerprint.empty(); };
-    const auto found = std::ranges::find_if(ranks, reads);
-    return found == ranks.end() ? nullptr : &*found;
+    for (const RankFacts& rank : ranks)
+      if (!print_of(rank).empty()) return &rank;
+    return nullptr;
   }
 };
 
@@ -226,7 +202,7 @@ inline std::map<std::string, std::vector<int>> ranks_by(const Ranks& ranks,
 
 /// The ranks by the images that they read.
 inline auto ranks_by_print(const ClusterFacts& cluster) {
-  return ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
+  return ranks_by(cluster.ranks, print_of);
 }
 
 /// Addresses that several hosts have, "172.17.0.1 (docker0) on hb0 and hb1" each. MPI takes them
@@ -260,7 +236,7 @@ enum class Severity {
   remark,  ///< training works, but slower or otherwise than it could
   fault,   ///< training will not work
 };
-NLOHMANN_JSON_SERIALIZE_ENUM(Severity, {{Severity::remark, "remark"}, {Severity::fault, "fault"}})
+constexpr auto words_of(Severity) { return std::array{"remark", "fault"}; }
 
 /// One thing to know, and the line to change.
 struct Finding {
@@ -268,7 +244,6 @@ struct Finding {
   std::string what;
   std::string change;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, severity, what, change)
 
 using Findings = std::vector<Finding>;
 

@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "commands/doctor/facts.hpp"
+#include "commands/doctor/facts_json.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda::doctor {
@@ -23,45 +23,59 @@ Finding find_in_progress(const ClusterFacts& cluster) {
   const auto& [step, trouble, own] = cluster.progress;
   if (trouble.empty()) return {};
   const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
-  const bool never_met = step == kStartStep && launch.launcher == "srun";
   const auto& [set, unset] = settings_like(kMessageSettings, launch);
-  return {Severity::fault,
-          fmt::format("the step \"{}\" {}{}{}", step, trouble, set,
-                      launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
-          unset + (never_met ? srun_by_pmix(launch, "doctor")
-                             : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: "
-                               "rueda doctor --timeout 600")};
+  std::string what = fmt::format("the step \"{}\" {}{}", step, trouble, set);
+  if (launch.told_size > 1) what += "; ranks that failed by themselves say so above";
+  std::string change =
+      "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout 600";
+  const bool never_met = step == kStartStep && launch.launcher == "srun";
+  if (never_met) change = srun_by_pmix(launch, "doctor");
+  return {Severity::fault, what, unset + change};
+}
+
+/// The launcher that belongs to the MPI library.
+std::string right_launcher(const LaunchFacts& launch) {
+  if (launch.launcher == "srun") return srun_by_pmix(launch, "train ...");
+  return fmt::format(
+      "module load the MPI that rueda is linked with (rueda --version names it), and start with "
+      "its own mpirun -n {}; in Slurm also srun --mpi=pmix",
+      launch.told_size);
+}
+
+std::string on_all_nodes(const LaunchFacts& launch) {
+  if (launch.launcher != "srun") return "mpirun --map-by node rueda train ...";
+  return fmt::format("srun --nodes={} rueda train ...", launch.slurm_nodes);
 }
 
 /// Processes that each train alone, or an allocation that is not used.
 Finding find_in_launch(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
   const LaunchFacts& launch = first.launch;
-  const bool srun = launch.launcher == "srun";
   if (!launch.refusal.empty()) {
     return {Severity::fault,
             fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and "
                         "MPI library do not know each other, and each process would train alone",
                         launch.launcher, launch.told_size, launch.told_by, launch.told_size,
                         first.size),
-            srun ? srun_by_pmix(launch, "train ...")
-                 : fmt::format("module load the MPI that rueda is linked with (rueda --version "
-                               "names it), and start with its own mpirun -n {}; in Slurm also srun "
-                               "--mpi=pmix",
-                               launch.told_size)};
+            right_launcher(launch)};
   }
   const auto hosts = int(ranks_by_host(cluster.ranks).size());
   if (launch.in_slurm && launch.slurm_nodes > hosts) {
     return {.what = fmt::format("the allocation has {} nodes, but the ranks are on {}",
                                 launch.slurm_nodes, hosts),
-            .change = srun ? fmt::format("srun --nodes={} rueda train ...", launch.slurm_nodes)
-                           : "mpirun --map-by node rueda train ..."};
+            .change = on_all_nodes(launch)};
   }
   if (!launch.in_slurm || launch.slurm_tasks <= first.size) return {};
   return {.what = fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
                               launch.slurm_tasks, first.size),
-          .change = fmt::format("{} -n {} rueda train ...", srun ? "srun" : "mpirun",
-                                launch.slurm_tasks)};
+          .change = fmt::format("{} -n {} rueda train ...",
+                                launch.launcher == "srun" ? "srun" : "mpirun", launch.slurm_tasks)};
+}
+
+std::string version_of(const RankFacts& rank, const std::string& component) {
+  for (const auto& [name, version] : rank.versions)
+    if (name == component) return version;
+  return "not there";
 }
 
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
@@ -70,10 +84,8 @@ void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
     for (const auto& [name, version] : rank.versions) components.insert(name);
   }
   for (const std::string& name : components) {
-    const auto versions = ranks_by(cluster.ranks, [&](const RankFacts& rank) {
-      const auto found = std::ranges::find(rank.versions, name, &Versions::value_type::first);
-      return found == rank.versions.end() ? "not there" : found->second;
-    });
+    const auto versions =
+        ranks_by(cluster.ranks, [&](const RankFacts& rank) { return version_of(rank, name); });
     if (versions.size() < 2) continue;
     std::vector<std::string> texts;
     for (const auto& [version, ranks] : versions)
@@ -107,11 +119,13 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
       if (detail.empty()) detail = own;
     }
     if (ranks.empty()) continue;
-    causes.push_back(fmt::format("{} on {}{}", words, ranks_text(ranks, transfers.size()),
-                                 detail.empty() ? "" : " (" + detail + ")"));
+    std::string& cause = causes.emplace_back(words);
+    cause += " on " + ranks_text(ranks, transfers.size());
+    if (!detail.empty()) cause += " (" + detail + ")";
   }
   if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
-  return outside.empty() ? "did not end" : "was ended from outside (" + outside + ")";
+  if (outside.empty()) return "did not end";
+  return "was ended from outside (" + outside + ")";
 }
 
 /// If MPI says that it is not CUDA-aware, the device's memory may arrive all
@@ -170,19 +184,23 @@ Finding find_uneven(const DataFacts& data, const char* split, const ClassCounts&
   const bool whole = std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == official;
   if (*least == *most || (!whole && *least > 0)) return {};
   const auto name_of = [&](auto at) { return data.class_names[std::size_t(at - counts.begin())]; };
-  return {
-      whole ? Severity::fault : Severity::remark,
-      fmt::format("the {} set has {} images of class {} and {} of {}{}", split, *least,
-                  name_of(least), *most, name_of(most),
-                  whole ? fmt::format(", CIFAR-10 has {} of each", official / counts.size()) : ""),
-      "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html"};
+  Finding uneven{.what = fmt::format("the {} set has {} images of class {} and {} of {}", split,
+                                     *least, name_of(least), *most, name_of(most)),
+                 .change = "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html"};
+  if (whole) {
+    uneven.severity = Severity::fault;
+    uneven.what += fmt::format(", CIFAR-10 has {} of each", official / counts.size());
+  }
+  return uneven;
 }
+
+std::string why_no_data(const RankFacts& rank) { return rank.data.failure; }
 
 void find_in_data(const ClusterFacts& cluster, Findings& findings) {
   if (cluster.data.empty()) return;
   add_for_ranks(cluster, findings, Severity::fault, "--data {2}: {0} cannot read it: {1}",
                 "--data DIR  that every host sees, with the files as they were downloaded",
-                [](const RankFacts& rank) { return rank.data.failure; });
+                why_no_data);
   findings.push_back(find_differing(cluster));
   const RankFacts* reader = cluster.data_reader();
   if (reader == nullptr) return;
@@ -243,13 +261,13 @@ std::string verdict(const Findings& findings) {
 }
 
 std::string report_json(const ClusterFacts& cluster, const Findings& findings) {
-  const nlohmann::ordered_json json = {{"verdict", verdict(findings)},
-                                       {"works", works(findings)},
-                                       {"findings", nlohmann::json(findings)},
-                                       {"progress", nlohmann::json(cluster.progress)},
-                                       {"ranks", nlohmann::json(cluster.ranks)},
-                                       {"transfers", nlohmann::json(cluster.transfers)},
-                                       {"largest_batch", nlohmann::json(cluster.largest_batch)}};
+  const JsonView::Json json = {{"verdict", verdict(findings)},
+                               {"works", works(findings)},
+                               {"findings", json_of(findings)},
+                               {"progress", json_of(cluster.progress)},
+                               {"ranks", json_of(cluster.ranks)},
+                               {"transfers", json_of(cluster.transfers)},
+                               {"largest_batch", json_of(cluster.largest_batch)}};
   return text_of(json, 2) + "\n";
 }
 

@@ -27,7 +27,7 @@ struct Host {
     for (const RankFacts* rank : ranks) {
       cores.insert(rank->cores.allowed.begin(), rank->cores.allowed.end());
       for (const CudaDevice& gpu : rank->device.visible) seen.insert(gpu.uuid);
-      if (rank->device.taken() != nullptr) taken.insert(rank->device.taken()->uuid);
+      if (takes_gpu(*rank)) taken.insert(rank->device.taken()->uuid);
     }
   }
   const RankFacts& first() const { return *ranks.front(); }
@@ -39,73 +39,79 @@ struct Host {
     for (const std::vector<int>& core : first().cores.cores) count += core.size();
     return count;
   }
+  /// Whether its ranks use all of these processors, which are not all of the host's.
+  bool ends_at(std::size_t most) const {
+    return most > 0 && most < online() && cores.size() >= most;
+  }
 };
+
+/// Shares are sums of fractions: a little less than a whole core counts as one.
+bool lacks_a_core(const RankFacts* rank) { return rank->cores.share < 1 - 1e-9; }
 
 /// Options that give each rank its own equal part of the host's cores.
 std::string own_cores(const Host& host) {
-  return fmt::format(
-      fmt::runtime(
-          host.srun()
-              ? "#SBATCH --cpus-per-task={0}  and  srun --cpus-per-task={0} --cpu-bind=cores"
-              : "mpirun --map-by slot:PE={} --bind-to core"),
-      std::max<std::size_t>(1, host.online() / host.ranks.size()));
+  const auto each = std::max<std::size_t>(1, host.online() / host.ranks.size());
+  if (!host.srun()) return fmt::format("mpirun --map-by slot:PE={} --bind-to core", each);
+  return fmt::format("#SBATCH --cpus-per-task={0}  and  srun --cpus-per-task={0} --cpu-bind=cores",
+                     each);
 }
 
 /// What keeps the ranks from other cores, and what changes it: another remedy cannot help.
 Finding limit_of(const Host& host) {
-  const CoreFacts& cores = host.first().cores;
   const LaunchFacts& launch = host.first().launch;
-  const auto ends_at = [&](std::size_t most) {
-    return most > 0 && most < host.online() && host.cores.size() >= most;
-  };
-  if (ends_at(host.granted())) {
-    return {.what = "; the control group of the job or container has no more",
-            .change = launch.in_slurm ? own_cores(host) + ", or #SBATCH --exclusive"
-                                      : "docker run --cpuset-cpus with more of them"};
+  if (host.ends_at(host.granted())) {
+    std::string change = "docker run --cpuset-cpus with more of them";
+    if (launch.in_slurm) change = own_cores(host) + ", or #SBATCH --exclusive";
+    return {.what = "; the control group of the job or container has no more", .change = change};
   }
   const auto& [set, unset] = settings_like(kThreadSettings, launch);
   if (!set.empty()) return {.what = set, .change = unset + "or give it more cores"};
-  if (ends_at(cores.launcher))
+  if (host.ends_at(host.first().cores.launcher))
     return {.what = "; not by the launcher, but by taskset, numactl or a script around it",
             .change = "the same without taskset or numactl, or with more cores there"};
-  return {.what = "", .change = host.srun() ? own_cores(host) : "mpirun --bind-to none"};
+  if (host.srun()) return {.what = "", .change = own_cores(host)};
+  return {.what = "", .change = "mpirun --bind-to none"};
 }
 
 /// A remark on a host, whose text is empty where there is nothing to say.
 using Rule = Finding (*)(const Host& host);
 
-Finding overlapping_cores(const Host& host) {
-  for (const RankFacts* rank : host.ranks) {
-    const auto overlaps = [&](const RankFacts* other) {
-      return share_a_core(rank->cores.cores, rank->cores.allowed, other->cores.allowed);
-    };
-    if (std::ranges::none_of(host.ranks, overlaps)) continue;
-    const auto [severity, by, change] = limit_of(host);
-    return {.what = fmt::format("bindings of ranks on {} overlap: some share cores, or hardware "
-                                "threads of one core, so that some wait for others{}",
-                                host.name, by),
-            .change = by.empty() ? own_cores(host) : change};
+bool any_overlap(const std::vector<const RankFacts*>& ranks) {
+  for (const RankFacts* rank : ranks) {
+    const CoreFacts& cores = rank->cores;
+    for (const RankFacts* other : ranks)
+      if (share_a_core(cores.cores, cores.allowed, other->cores.allowed)) return true;
   }
-  return {};
+  return false;
+}
+
+Finding overlapping_cores(const Host& host) {
+  if (!any_overlap(host.ranks)) return {};
+  Finding limit = limit_of(host);
+  if (limit.what.empty()) limit.change = own_cores(host);
+  return {.what = fmt::format("bindings of ranks on {} overlap: some share cores, or hardware "
+                              "threads of one core, so that some wait for others{}",
+                              host.name, limit.what),
+          .change = limit.change};
+}
+
+std::string fewer_ranks(const Host& host) {
+  if (host.srun()) return "#SBATCH --ntasks-per-node=... with fewer tasks, or more --cpus-per-task";
+  return "mpirun with fewer ranks on the host (-n, or --map-by ppr:N:node)";
 }
 
 Finding crowded_cores(const Host& host) {
-  // Shares are sums of fractions: a little less than a whole core counts as one.
-  const auto pressed = [](const RankFacts* rank) { return rank->cores.share < 1 - 1e-9; };
-  if (std::ranges::none_of(host.ranks, pressed)) return {};
+  if (std::ranges::none_of(host.ranks, lacks_a_core)) return {};
   const std::size_t count = host.ranks.size(), usable = host.cores.size();
+  std::string allowed = fmt::format("{} allowed", usable);
   const double quota = host.first().cores.quota;
-  const std::string fewer =
-      host.srun() ? "#SBATCH --ntasks-per-node=... with fewer tasks, or more --cpus-per-task"
-                  : "mpirun with fewer ranks on the host (-n, or --map-by ppr:N:node)";
-  const bool more = host.online() >= count && usable < host.online();
-  const Finding limit = more ? limit_of(host) : Finding{.what = "", .change = fewer};
-  return {
-      .what = fmt::format("{} on {} have fewer than {} whole cores ({} allowed{}): timings "
-                          "will not show scaling{}",
-                          counted(count, "rank"), host.name, count, usable,
-                          quota > 0 ? fmt::format(", a quota of {:.3g}", quota) : "", limit.what),
-      .change = limit.change};
+  if (quota > 0) allowed += fmt::format(", a quota of {:.3g}", quota);
+  Finding limit{.what = "", .change = fewer_ranks(host)};
+  if (host.online() >= count && usable < host.online()) limit = limit_of(host);
+  return {.what = fmt::format("{} on {} have fewer than {} whole cores ({}): timings will not "
+                              "show scaling{}",
+                              counted(count, "rank"), host.name, count, allowed, limit.what),
+          .change = limit.change};
 }
 
 Finding unused_cores(const Host& host) {
@@ -123,20 +129,32 @@ Finding unused_cores(const Host& host) {
 
 /// Ranks that have cores of their own, and do not get them.
 Finding disturbed_cores(const Host& host) {
-  const auto least = *std::ranges::min_element(
-      host.ranks, {}, [](const RankFacts* rank) { return rank->cores.got; });
-  if (!is_disturbed(least->cores.got) || least->cores.share < 1 - 1e-9) return {};
-  const double quota = least->cores.quota;
-  return {.what = fmt::format("rank {} on {} got {:.0f} % of the time of {}: other programs{} or "
-                              "other virtual machines took the rest",
-                              least->rank, host.name, 100 * least->cores.got,
-                              counted(std::size_t(least->cores.threads), "core"),
-                              quota > 0 ? fmt::format(", the quota of {:.3g} cores", quota) : ""),
-          .change = host.first().launch.in_slurm
-                        ? "#SBATCH --exclusive"
-                        : fmt::format("top  on that host shows who has them; rueda train --threads "
-                                      "{}  until they are free",
-                                      std::max(1, least->cores.threads / 2))};
+  const RankFacts* least = host.ranks.front();
+  for (const RankFacts* rank : host.ranks)
+    if (rank->cores.got < least->cores.got) least = rank;
+  const CoreFacts& cores = least->cores;
+  if (!is_disturbed(cores.got) || lacks_a_core(least)) return {};
+  std::string others = "other programs";
+  if (cores.quota > 0) others += fmt::format(", the quota of {:.3g} cores", cores.quota);
+  std::string change = "#SBATCH --exclusive";
+  if (!host.first().launch.in_slurm) {
+    change = fmt::format(
+        "top  on that host shows who has them; rueda train --threads {}  until they are free",
+        std::max(1, cores.threads / 2));
+  }
+  return {.what = fmt::format("rank {} on {} got {:.0f} % of the time of {}: {} or other virtual "
+                              "machines took the rest",
+                              least->rank, host.name, 100 * cores.got,
+                              counted(std::size_t(cores.threads), "core"), others),
+          .change = change};
+}
+
+/// Whether the right neighbour of `rank` is on the host, too.
+bool sends_inside(const Host& host, const RankFacts& rank) {
+  const int next = (rank.rank + 1) % rank.size;
+  for (const RankFacts* other : host.ranks)
+    if (other->rank == next) return true;
+  return false;
 }
 
 /// Between ranks that have cores of their own and get them: else disturbed_cores says why. In
@@ -145,10 +163,9 @@ Finding disturbed_cores(const Host& host) {
 Finding slow_messages(const Host& host) {
   Finding slow;
   for (const RankFacts* rank : host.ranks) {
-    const auto is_next = [&](auto* other) { return other->rank == (rank->rank + 1) % rank->size; };
     const LinkFacts &link = rank->host_link, &best = rank->host_memory;
-    if (std::ranges::none_of(host.ranks, is_next)) continue;
-    if (rank->cores.share < 1 - 1e-9 || is_disturbed(rank->cores.got) ||
+    if (!sends_inside(host, *rank)) continue;
+    if (lacks_a_core(rank) || is_disturbed(rank->cores.got) ||
         !(link.latency_us > 8 * best.latency_us) || 2 * link.gb_per_second > best.gb_per_second)
       return {};
     const auto& [set, unset] = settings_like(kMessageSettings, rank->launch);
@@ -175,13 +192,13 @@ Finding copied_messages(const Host& host) {
               "(Docker). --all-reduce shared needs neither"};
 }
 
+bool sees_one_gpu(const RankFacts* rank) { return rank->device.visible.size() == 1; }
+
 /// Where each rank sees one GPU of its own, the launcher may hide the others.
 Finding hidden_gpus(const Host& host) {
   const std::size_t count = host.ranks.size();
-  const auto sees_one = [](const RankFacts* rank) { return rank->device.visible.size() == 1; };
-  if (count < 2 || host.seen.size() != count || !std::ranges::all_of(host.ranks, sees_one)) {
+  if (count < 2 || host.seen.size() != count || !std::ranges::all_of(host.ranks, sees_one_gpu))
     return {};
-  }
   return {.what = fmt::format("each rank on {} sees its own GPU only: where control groups hide "
                               "the others, MPI cannot copy from GPU to GPU (CUDA IPC)",
                               host.name),
@@ -190,14 +207,15 @@ Finding hidden_gpus(const Host& host) {
 }
 
 Finding idle_gpus(const Host& host) {
-  const auto takes = [](const RankFacts* rank) { return rank->device.taken() != nullptr; };
   const std::size_t seen = host.seen.size(), taken = host.taken.size();
-  if (taken >= seen || !std::ranges::all_of(host.ranks, takes)) return {};
+  if (taken >= seen) return {};
+  for (const RankFacts* rank : host.ranks)
+    if (!takes_gpu(*rank)) return {};
+  std::string change = fmt::format("mpirun --map-by ppr:{}:node", seen);
+  if (host.srun()) change = fmt::format("srun --ntasks-per-node={}", seen);
   return {
       .what = fmt::format("{} of the {} GPUs of {} would be idle", seen - taken, seen, host.name),
-      .change = fmt::format(
-          fmt::runtime(host.srun() ? "srun --ntasks-per-node={}" : "mpirun --map-by ppr:{}:node"),
-          seen)};
+      .change = change};
 }
 
 /// The first rule that applies to a host; each is reported for one host, and counted for others.
@@ -225,41 +243,56 @@ std::string gpu_request(const ClusterFacts& cluster) {
          "(Apptainer) or --gpus all (Docker)";
 }
 
+bool expects_gpu(const RankFacts& rank) {
+  return rank.device.hardware || !rank.launch.slurm_gpus.empty();
+}
+
+/// Why a rank has no GPU, though its program could use one.
+std::string why_no_gpu(const RankFacts& rank) {
+  if (!sees_no_gpu(rank) || !rank.device.built) return "";
+  return rank.device.reason;
+}
+
+/// Why its program could use none.
+std::string why_no_cuda(const RankFacts& rank) {
+  if (!sees_no_gpu(rank) || rank.device.built) return "";
+  return rank.device.reason;
+}
+
 /// Ranks without a GPU, where some have one, or something says that there should be one.
 void find_missing(const ClusterFacts& cluster, Severity severity, Findings& findings) {
-  const auto lacks = [](const RankFacts& rank) { return rank.device.visible.empty(); };
-  const auto expects = [](const RankFacts& rank) {
-    return rank.device.hardware || !rank.launch.slurm_gpus.empty();
-  };
-  const bool mixed = !std::ranges::all_of(cluster.ranks, lacks);
-  const bool expected = std::ranges::any_of(cluster.ranks, expects);
+  const bool mixed = !std::ranges::all_of(cluster.ranks, sees_no_gpu);
+  const bool expected = std::ranges::any_of(cluster.ranks, expects_gpu);
   if (!mixed && !expected && cluster.asked_backend != "cuda") return;
-  for (const bool built : {true, false}) {
-    add_for_ranks(cluster, findings, mixed ? Severity::fault : severity, "{0} without a GPU: {1}",
-                  built ? gpu_request(cluster)
-                        : "meson setup build -Dcuda=enabled  (CUDA_HOME names its folder)",
-                  [&](const RankFacts& rank) {
-                    return lacks(rank) && rank.device.built == built ? rank.device.reason : "";
-                  });
-  }
+  if (mixed) severity = Severity::fault;
+  const char* what = "{0} without a GPU: {1}";
+  add_for_ranks(cluster, findings, severity, what, gpu_request(cluster), why_no_gpu);
+  add_for_ranks(cluster, findings, severity, what,
+                "meson setup build -Dcuda=enabled  (CUDA_HOME names its folder)", why_no_cuda);
+}
+
+/// The GPU that the rank takes, by host and UUID; empty: none.
+std::string gpu_of(const RankFacts& rank) {
+  if (!takes_gpu(rank)) return "";
+  return rank.host + " " + rank.device.taken()->uuid;
+}
+
+std::string gpu_for_each(const ClusterFacts& cluster) {
+  if (cluster.ranks.front().launch.in_slurm)
+    return "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
+           "--allow-shared-gpu";
+  return "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if meant: "
+         "--allow-shared-gpu";
 }
 
 Finding find_shared(const ClusterFacts& cluster) {
-  const auto takers = ranks_by(cluster.ranks, [](const RankFacts& rank) {
-    const CudaDevice* gpu = rank.device.taken();
-    return gpu == nullptr ? std::string() : rank.host + " " + gpu->uuid;
-  });
-  for (const auto& [gpu, ranks] : takers) {
+  for (const auto& [gpu, ranks] : ranks_by(cluster.ranks, gpu_of)) {
     if (ranks.size() < 2) continue;
     const bool refused = on_cuda(cluster) && !cluster.allow_shared_gpu;
     return {refused ? Severity::fault : Severity::remark,  // one line stands for all
             fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
                         gpu.substr(gpu.find(' ') + 1)),
-            cluster.ranks.front().launch.in_slurm
-                ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
-                  "--allow-shared-gpu"
-                : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
-                  "meant: --allow-shared-gpu"};
+            gpu_for_each(cluster)};
   }
   return {};
 }
@@ -287,6 +320,14 @@ Finding find_cudnn(const ClusterFacts& cluster) {
   return {};
 }
 
+/// Why the backend cannot be used, though a GPU is there.
+std::string why_no_backend(const RankFacts& rank) {
+  if (sees_no_gpu(rank)) return "";
+  return rank.backend_failure;
+}
+
+std::string why_gpu_fails(const RankFacts& rank) { return rank.device.failure; }
+
 }  // namespace
 
 void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
@@ -294,14 +335,11 @@ void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
   const Severity severity = cuda ? Severity::fault : Severity::remark;
   find_missing(cluster, severity, findings);
   add_for_ranks(cluster, findings, Severity::fault, "{0}: {1}",
-                "rueda train --backend cpu ...  or a build that has the backend",
-                [](const RankFacts& rank) {  // though a GPU is there
-                  return rank.device.visible.empty() ? "" : rank.backend_failure;
-                });
+                "rueda train --backend cpu ...  or a build that has the backend", why_no_backend);
   add_for_ranks(cluster, findings, severity, "{0}: the GPU is visible but cannot be used: {1}",
                 "nvidia-smi on that host: another program may hold the GPU (exclusive mode), or "
                 "it needs its administrator",
-                [](const RankFacts& rank) { return rank.device.failure; });
+                why_gpu_fails);
   findings.push_back(find_shared(cluster));
   constexpr Rule kRules[] = {hidden_gpus, idle_gpus};
   find_by_host(cluster, std::span(kRules).first(cuda ? 2 : 1), findings);

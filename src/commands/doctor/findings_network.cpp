@@ -28,12 +28,14 @@ struct Places {
   std::set<std::string> names;
 };
 
+bool has_way(const NetworkInterface& one) { return one.up && !one.loopback; }
+
 /// Addresses that more than one host has.
 std::map<std::string, Places> shared_places(const Networks& networks) {
   std::map<std::string, Places> places;
   for (const auto& [host, interfaces] : networks) {
     for (const NetworkInterface& one : interfaces) {
-      if (!one.up || one.loopback) continue;
+      if (!has_way(one)) continue;
       places[one.address].hosts.push_back(host);
       places[one.address].names.insert(one.name);
     }
@@ -57,11 +59,13 @@ std::vector<std::string> doubtful(const Networks& networks) {
 
 /// Whether each host keeps an interface without those of these names.
 bool leaves_a_way(const Networks& networks, const std::set<std::string>& without) {
-  return std::ranges::all_of(networks, [&without](const auto& entry) {
-    return std::ranges::any_of(entry.second, [&without](const NetworkInterface& one) {
-      return one.up && !one.loopback && !without.contains(one.name);
-    });
-  });
+  for (const auto& [host, interfaces] : networks) {
+    bool left = false;
+    for (const NetworkInterface& one : interfaces)
+      left = left || (has_way(one) && !without.contains(one.name));
+    if (!left) return false;
+  }
+  return true;
 }
 
 /// The interfaces that MPI is to leave alone: the shared ones, and those of
@@ -76,7 +80,8 @@ std::set<std::string> to_exclude(const Networks& networks) {
       if (one.up && !virtual_kind(one.name).empty()) more.insert(one.name);
   }
   if (leaves_a_way(networks, more)) return more;
-  return leaves_a_way(networks, names) ? names : std::set<std::string>{};
+  if (leaves_a_way(networks, names)) return names;
+  return {};
 }
 
 /// The line for mpirun and for srun. Open MPI's own list, which this replaces, has the loopback.
@@ -89,8 +94,9 @@ std::string exclusion(const Networks& networks) {
   for (const auto& [host, interfaces] : networks)
     for (const NetworkInterface& one : interfaces)
       if (one.loopback) loopbacks.insert(one.name);
-  const std::string list = printable(fmt::format(
-      "{}{}{}", fmt::join(loopbacks, ","), loopbacks.empty() ? "" : ",", fmt::join(names, ",")));
+  std::vector<std::string> all(loopbacks.begin(), loopbacks.end());
+  all.insert(all.end(), names.begin(), names.end());
+  const std::string list = printable(fmt::format("{}", fmt::join(all, ",")));
   return fmt::format(
       "mpirun --mca btl_tcp_if_exclude {0} ...  (srun: export OMPI_MCA_btl_tcp_if_exclude={0})",
       list);
@@ -117,18 +123,16 @@ void find_in_network(const ClusterFacts& cluster, Findings& findings) {
   const Networks networks = networks_of(cluster);
   const bool failed = !cluster.progress.trouble.empty();
   if (networks.size() < 2 || (!failed && chooses_interfaces(cluster))) return;
-  const std::vector<std::string> doubts = doubtful(networks);
-  const std::string others =
-      failed && !doubts.empty() ? fmt::format("{}", fmt::join(doubts, ", ")) : "";
+  std::string others;
+  if (failed) others = fmt::format("{}", fmt::join(doubtful(networks), ", "));
   const auto shared = shared_addresses(cluster);
   if (!shared.empty()) {
-    findings.push_back(
-        {failed ? Severity::fault : Severity::remark,
-         fmt::format("hosts have one and the same address: {}. MPI may take it for a way between "
-                     "them, and then waits without end{}",
-                     fmt::join(shared, "; "),
-                     others.empty() ? "" : ". Down, or of containers or VPNs: " + others),
-         exclusion(networks)});
+    std::string what = fmt::format(
+        "hosts have one and the same address: {}. MPI may take it for a way between them, and then "
+        "waits without end",
+        fmt::join(shared, "; "));
+    if (!others.empty()) what += ". Down, or of containers or VPNs: " + others;
+    findings.push_back({failed ? Severity::fault : Severity::remark, what, exclusion(networks)});
   } else if (!others.empty()) {
     findings.push_back(
         {Severity::remark,

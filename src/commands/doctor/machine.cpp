@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 #include <sys/uio.h>
@@ -16,6 +17,7 @@
 #include "commands/doctor/process.hpp"
 #include "display/text.hpp"
 #include "launch/control_group.hpp"
+#include "launch/launcher.hpp"
 #include "model/registry.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -29,7 +31,8 @@ namespace {
 /// The variable as a number; `otherwise` if it is absent or none.
 int number(const Environment& environment, const char* name, int otherwise = 0) {
   const char* text = environment(name);
-  return text == nullptr || *text < '0' || *text > '9' ? otherwise : std::atoi(text);
+  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  return std::atoi(text);
 }
 
 /// Launchers and the variables by which each says how many processes it
@@ -74,6 +77,13 @@ bool share_memory(const RankFacts& rank, const RankFacts& other) {
   return gpu != nullptr && gpu->uuid == rank.device.taken()->uuid;
 }
 
+/// Takes the first of the words that `text` begins with; false if it is none of them.
+bool take_one_of(std::string_view& text, std::span<const char* const> words) {
+  for (const char* word : words)
+    if (take(text, word)) return true;
+  return false;
+}
+
 /// Those that somebody set, not those in which Open MPI's launcher tells its
 /// processes who they are.
 std::vector<std::string> settings() {
@@ -84,8 +94,7 @@ std::vector<std::string> settings() {
   std::vector<std::string> found;
   for (char** one = environ; *one != nullptr; ++one) {
     std::string_view rest = *one;
-    const auto taken = [&rest](const char* word) { return take(rest, word); };
-    if (std::ranges::any_of(kSteer, taken) && std::ranges::none_of(kLauncher, taken))
+    if (take_one_of(rest, kSteer) && !take_one_of(rest, kLauncher))
       found.push_back(printable(*one));
   }
   std::ranges::sort(found);
@@ -182,7 +191,8 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.host_memory_bytes = available_host_memory();
   facts.copies_twice = why_no_single_copy();
   facts.network = network_interfaces();
-  facts.versions = component_versions();
+  for (const auto& [name, version] : component_versions())
+    facts.versions.push_back({name, version});
   std::error_code ignored;
   facts.device.hardware = std::filesystem::exists("/dev/nvidia0", ignored);
   if (const char* visible = environment("CUDA_VISIBLE_DEVICES"))
@@ -201,10 +211,11 @@ std::size_t memory_per_rank(const Ranks& ranks) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const RankFacts& rank : ranks) {
     const std::size_t free = on_device(rank) ? rank.device.free_bytes : rank.host_memory_bytes;
-    const auto sharers = std::ranges::count_if(
-        ranks, [&](const RankFacts& other) { return share_memory(rank, other); });
+    std::size_t sharers = 0;
+    for (const RankFacts& other : ranks)
+      if (share_memory(rank, other)) ++sharers;
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a rank shares with itself
-    least = std::min(least, free / std::size_t(sharers));
+    least = std::min(least, free / sharers);
   }
   return ranks.empty() ? 0 : least - least / 20;
 }

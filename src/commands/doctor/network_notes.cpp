@@ -5,15 +5,21 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/process.hpp"
+#include "launch/launcher.hpp"
 
 namespace rueda::doctor {
 namespace {
 
 constexpr std::size_t kMostBytes = 1'000'000;  ///< of a host's file: thousands of interfaces
 
+bool is_strange(unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '@'; }
+
 std::string value(const Environment& environment, const char* name) {
   const char* text = environment(name);
-  return text == nullptr ? "" : text;
+  if (text == nullptr) return "";
+  return text;
 }
 
 /// A name that all processes of the job get from their launcher, and no other job; empty: none.
@@ -21,8 +27,7 @@ std::string name_of_job(const Environment& environment) {
   std::string name = value(environment, "PMIX_NAMESPACE");
   const std::string job = value(environment, "SLURM_JOB_ID");
   if (name.empty() && !job.empty()) name = job + "." + value(environment, "SLURM_STEP_ID");
-  const auto strange = [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '@'; };
-  std::ranges::replace_if(name, strange, '_');
+  std::ranges::replace_if(name, is_strange, '_');
   return name.substr(0, 100);
 }
 
@@ -44,8 +49,9 @@ void NetworkNotes::put(const std::string& host, const Interfaces& interfaces) co
   std::error_code error;
   fs::create_directory(folder_, error);
   if (error || fs::symlink_status(folder_, error).type() != fs::file_type::directory) return;
+  const JsonView::Json note = {{"host", host}, {"network", json_of(interfaces)}};
   try {
-    write_output(folder_ / file_, text_of(nlohmann::json{{"host", host}, {"network", interfaces}}));
+    write_output(folder_ / file_, text_of(note));
   } catch (const std::exception&) {
     return;  // a folder that cannot be written
   }
@@ -57,9 +63,10 @@ std::map<std::string, Interfaces> NetworkNotes::read() const {
   std::error_code error;
   for (const fs::path& path : entries_of(folder_, error)) {
     try {
-      const auto note =
+      const auto json =
           parse_json(read_whole({.path = path, .name = path.string(), .remedy = ""}, kMostBytes));
-      all[printable(note.at("host").get<std::string>())] = note.at("network").get<Interfaces>();
+      const JsonView note(json);
+      all[printable(note.at("host").raw_text())] = value_from<Interfaces>(note.at("network"));
     } catch (const std::exception&) {
       continue;  // still being written, or not ours
     }

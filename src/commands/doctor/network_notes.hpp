@@ -5,6 +5,7 @@
 #include <string>
 
 #include "commands/doctor/facts.hpp"
+#include "launch/launcher.hpp"
 #include "mpi/session/session.hpp"
 
 namespace rueda::doctor {

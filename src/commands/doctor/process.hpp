@@ -22,7 +22,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "commands/commands.hpp"
-#include "commands/doctor/facts.hpp"
+#include "commands/doctor/facts_json.hpp"
+#include "launch/launcher.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/train/timings.hpp"
 
@@ -32,9 +33,6 @@
 
 namespace rueda::doctor {
 
-/// The signal by which a supervisor ends a transfer that does not end by itself.
-inline constexpr int kEndTransfer = SIGUSR1;
-
 /// "signal 11, Segmentation fault".
 inline std::string signal_text(int signal) {
   return fmt::format("signal {}, {}", signal, strsignal(signal));
@@ -42,12 +40,20 @@ inline std::string signal_text(int signal) {
 
 /// How a transfer ended whose worker `signal` ended; 0: none. `waited` if the
 /// signal came from outside: launchers end the neighbours of a crashed rank by
-/// SIGTERM (and this process with them if by SIGKILL); supervisors end a worker
-/// by kEndTransfer, and by SIGKILL if they were `forced`.
+/// SIGTERM (and this process with them if by SIGKILL); a supervisor that
+/// `forced` its worker to end did so by SIGKILL.
 inline TransferFacts::End end_by_signal(int signal, bool forced) {
-  constexpr int kFromOutside[] = {SIGTERM, SIGINT, SIGHUP, kEndTransfer};
-  const bool outside = std::ranges::find(kFromOutside, signal) != std::end(kFromOutside);
-  return outside || forced ? TransferFacts::End::waited : TransferFacts::End::crashed;
+  switch (signal) {
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+      return TransferFacts::End::waited;
+    case SIGKILL:
+      if (forced) return TransferFacts::End::waited;
+      return TransferFacts::End::crashed;
+    default:
+      return TransferFacts::End::crashed;
+  }
 }
 
 /// The process that does what may crash or hang: everything with MPI and
@@ -157,12 +163,15 @@ class Child {
   }
   bool has_ended() {
     int status = 0;
-    const pid_t ended = process_ > 0 ? waitpid(process_, &status, WNOHANG) : 0;
+    if (process_ < 0) return true;
+    const pid_t ended = waitpid(process_, &status, WNOHANG);
     if (ended > 0) {
       const int code = WEXITSTATUS(status);
-      ending_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       if (code != 0) ending_.text = fmt::format("exit code {}", code);
-      if (ending_.signal != 0) ending_.text = signal_text(ending_.signal);
+      if (WIFSIGNALED(status)) {
+        ending_.signal = WTERMSIG(status);
+        ending_.text = signal_text(ending_.signal);
+      }
     }
     if (ended > 0 || (ended < 0 && errno != EINTR)) process_ = -1;
     return process_ < 0;
@@ -212,13 +221,13 @@ class Mailbox {
 
   /// Leaves how this rank's transfer ended. False if that fails.
   bool put(const TransferFacts& mine) const {
-    return write_existing(file_of(rank_), text_of(nlohmann::json(mine)) + "\n");
+    return write_existing(file_of(rank_), text_of(json_of(mine)) + "\n");
   }
   /// What a rank left; nothing if it has not yet.
   std::optional<TransferFacts> get(int rank) const {
-    const auto json = nlohmann::json::parse(whole_line(file_of(rank)), nullptr, false);
-    if (json.is_discarded()) return std::nullopt;
-    return json.get<TransferFacts>();
+    const std::string line = whole_line(file_of(rank));
+    if (!fault_of_json(line).empty()) return std::nullopt;
+    return from_text<TransferFacts>(line);
   }
   /// Asks all ranks to end their transfers; whether a rank did.
   void ask_to_stop() const { write_existing(file("stop"), "stop\n"); }
@@ -241,9 +250,13 @@ class Mailbox {
     std::ifstream file(path);
     std::string line;
     std::getline(file, line);
-    return file.eof() ? "" : line;  // no line end yet
+    if (file.eof()) line.clear();  // no line end yet
+    return line;
   }
-  Path file(const std::string& name) const { return folder_.empty() ? Path() : folder_ / name; }
+  Path file(const std::string& name) const {
+    if (folder_.empty()) return {};
+    return folder_ / name;
+  }
   Path file_of(int rank) const { return file("rank-" + std::to_string(rank)); }
 
   Path folder_;

@@ -84,55 +84,56 @@ std::string links_section(const char* memory, const std::vector<Facts>& ranks,
                     rate_text(link.gb_per_second)});
   }
   if (links.empty()) return {};
-  return fmt::format(
-             "\n{} memory to the right neighbour (medians; us: one way, GB/s: 1e9 bytes/s)\n",
-             memory) +
-         (links.size() > kMostLines
-              ? table_of_extremes(links)
-              : rank_table({"to", "us", "GB/s"}, {Align::right, Align::right, Align::right}, rows));
+  const std::string title = fmt::format(
+      "\n{} memory to the right neighbour (medians; us: one way, GB/s: 1e9 bytes/s)\n", memory);
+  if (links.size() > kMostLines) return title + table_of_extremes(links);
+  return title + rank_table({"to", "us", "GB/s"}, {Align::right, Align::right, Align::right}, rows);
 }
 
 std::string launcher_text(const RankFacts& first, std::size_t hosts) {
   const LaunchFacts& launch = first.launch;
-  const std::string start =
-      launch.launcher == "none"
-          ? "none (one process)"
-          : fmt::format("{}, {} {} ({})", launch.launcher, launch.told_size,
-                        launch.told_size == 1 ? "process" : "processes", launch.told_by);
+  std::string start = "none (one process)";
+  if (launch.launcher != "none") {
+    const char* noun = launch.told_size == 1 ? "process" : "processes";
+    start = fmt::format("{}, {} {} ({})", launch.launcher, launch.told_size, noun, launch.told_by);
+  }
   return fmt::format("{}; MPI's world: {} on {}", start, counted(std::size_t(first.size), "rank"),
                      counted(hosts, "host"));
 }
 
 std::string slurm_text(const LaunchFacts& launch) {
   if (!launch.in_slurm) return "not inside an allocation";
-  const int cores = launch.slurm_cpus_per_task;
-  return fmt::format("{}, {}{}, {}", counted(std::size_t(launch.slurm_nodes), "node"),
-                     counted(std::size_t(launch.slurm_tasks), "task"),
-                     cores > 0 ? fmt::format(", {} cores a task", cores) : "",
-                     launch.slurm_gpus.empty() ? "no GPUs asked for" : launch.slurm_gpus);
+  std::string text = fmt::format("{}, {}", counted(std::size_t(launch.slurm_nodes), "node"),
+                                 counted(std::size_t(launch.slurm_tasks), "task"));
+  if (launch.slurm_cpus_per_task > 0)
+    text += fmt::format(", {} cores a task", launch.slurm_cpus_per_task);
+  if (launch.slurm_gpus.empty()) return text + ", no GPUs asked for";
+  return text + ", " + launch.slurm_gpus;
 }
 
 std::string launch_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
-  std::string versions;
-  for (const auto& [name, version] : first.versions)
-    versions += (versions.empty() ? "" : "; ") + name + " " + version;
+  Cells components;
+  for (const auto& [name, version] : first.versions) components.push_back(name + " " + version);
+  std::string versions = fmt::format("{}", fmt::join(components, "; "));
   const std::string& compiled = first.device.cudnn_compiled;
   if (!compiled.empty()) versions += " (compiled with " + compiled + ")";
+  std::string settings = "none of MPI, UCX or OpenMP in the environment";
+  if (!first.launch.settings.empty())
+    settings = fmt::format("{}", fmt::join(first.launch.settings, ", "));
   return "Launch\n" +
          lines({{"launcher", launcher_text(first, ranks_by_host(cluster.ranks).size())},
                 {"Slurm", slurm_text(first.launch)},
-                {"settings", first.launch.settings.empty()
-                                 ? "none of MPI, UCX or OpenMP in the environment"
-                                 : fmt::format("{}", fmt::join(first.launch.settings, ", "))},
+                {"settings", settings},
                 {"versions", versions}});
 }
 
 std::string cores_text(const CoreFacts& cores) {
   const bool all = cores.allowed.size() == std::size_t(cores.online);
-  return fmt::format("{} of {}{}{}", ranges_text(cores.allowed), cores.online,
-                     all ? ", not bound" : ", bound",
-                     cores.quota > 0 ? fmt::format(", quota of {:.3g}", cores.quota) : "");
+  std::string text = fmt::format("{} of {}, {}", ranges_text(cores.allowed), cores.online,
+                                 all ? "not bound" : "bound");
+  if (cores.quota > 0) text += fmt::format(", quota of {:.3g}", cores.quota);
+  return text;
 }
 
 /// Of control groups, each once.
@@ -148,8 +149,8 @@ std::string ranks_section(const ClusterFacts& cluster) {
   const bool share_lines = cluster.ranks.size() > kMostLines;
   std::vector<Cells> rows;
   for (const RankFacts& rank : cluster.ranks) {
-    const std::string local =
-        share_lines ? fmt::format("0-{}", rank.local_size - 1) : std::to_string(rank.local_rank);
+    std::string local = std::to_string(rank.local_rank);
+    if (share_lines) local = fmt::format("0-{}", rank.local_size - 1);
     rows.push_back({short_host(rank.host, kWidestHost), local, std::to_string(rank.cores.threads),
                     fmt::format("{:.3g}", rank.cores.share), cores_text(rank.cores)});
   }
@@ -159,23 +160,33 @@ std::string ranks_section(const ClusterFacts& cluster) {
          limits_section(cluster);
 }
 
+/// A core's character: the local rank that may use it, '*' for several, '.' for none.
+char mark_of(const std::vector<int>& core, const std::vector<const RankFacts*>& peers) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  char mark = '.';
+  for (const RankFacts* rank : peers) {
+    if (std::ranges::find_first_of(core, rank->cores.allowed) == core.end()) continue;
+    if (mark != '.') return '*';
+    mark = kDigits[std::size_t(rank->local_rank) % kDigits.size()];
+  }
+  return mark;
+}
+
 /// A character for each core of a host. Hosts that look alike share a picture.
 std::string cores_section(const Ranks& ranks) {
   std::map<std::string, std::vector<std::string>> hosts;
   for (const auto& [host, peers] : ranks_by_host(ranks)) {
     std::string picture;
     for (const std::vector<int>& core : peers.front()->cores.cores) {
-      char mark = '.';
-      for (const RankFacts* rank : peers)
-        if (std::ranges::find_first_of(core, rank->cores.allowed) != core.end())
-          mark = mark == '.' ? "0123456789abcdefghijklmnopqrstuvwxyz"[rank->local_rank % 36] : '*';
-      picture += picture.size() % 9 == 8 ? std::string(" ") + mark : std::string(1, mark);
+      if (picture.size() % 9 == 8) picture += ' ';
+      picture += mark_of(core, peers);
     }
     hosts[picture].push_back(host);
   }
   std::string text = "\nCores (local rank that may use each; *: several, .: none)\n";
   for (const auto& [picture, names] : hosts) {
-    const std::string more = names.size() > 1 ? fmt::format(" +{}", names.size() - 1) : "";
+    std::string more;
+    if (names.size() > 1) more = fmt::format(" +{}", names.size() - 1);
     text += lines({{short_host(names.front(), 11 - more.size()) + more, picture}});
   }
   return text;
@@ -185,63 +196,68 @@ std::string device_table(const ClusterFacts& cluster) {
   std::vector<Cells> rows;
   for (const RankFacts& rank : cluster.ranks) {
     const CudaDevice* gpu = rank.device.taken();
-    rows.push_back(gpu == nullptr
-                       ? Cells{"none", "", "", "", ""}
-                       : Cells{fmt::format("{} of {}", gpu->ordinal, rank.device.visible.size()),
-                               gpu->name.substr(0, kWidestName), bytes_text(gpu->memory_bytes),
-                               bytes_text(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)});
+    if (gpu == nullptr) {
+      rows.push_back({"none", "", "", "", ""});
+      continue;
+    }
+    rows.push_back({fmt::format("{} of {}", gpu->ordinal, rank.device.visible.size()),
+                    gpu->name.substr(0, kWidestName), bytes_text(gpu->memory_bytes),
+                    bytes_text(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)});
   }
   return rank_table({"takes", "name", "memory", "free", "UUID"},
                     {Align::left, Align::left, Align::right, Align::right, Align::left}, rows);
 }
 
 std::string cuda_text(const DeviceFacts& device) {
-  const std::string& visible = device.visible_devices;
-  const std::string driver =
-      "driver for CUDA up to " + cuda::cuda_version_text(device.driver_version);
-  return fmt::format("{}, program runs on CUDA {}{}{}",
-                     device.driver_version == 0 ? "no driver" : driver,
-                     cuda::cuda_version_text(device.runtime_version),
-                     visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=", visible);
+  std::string text = "no driver";
+  if (device.driver_version != 0)
+    text = "driver for CUDA up to " + cuda::cuda_version_text(device.driver_version);
+  text += ", program runs on CUDA " + cuda::cuda_version_text(device.runtime_version);
+  if (!device.visible_devices.empty()) text += ", CUDA_VISIBLE_DEVICES=" + device.visible_devices;
+  return text;
 }
 
 std::string devices_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
   const AwarenessFacts& aware = first.awareness;
-  const auto sees_none = [](const RankFacts& rank) { return rank.device.visible.empty(); };
-  const bool none = std::ranges::all_of(cluster.ranks, sees_none);
-  std::string text =
-      "\nGPUs\n" + (none ? lines({{"none", first.device.reason}}) : device_table(cluster));
+  std::string text = "\nGPUs\n";
+  if (std::ranges::all_of(cluster.ranks, sees_no_gpu))
+    text += lines({{"none", first.device.reason}});
+  else
+    text += device_table(cluster);
   if (first.device.built) text += lines({{"CUDA", cuda_text(first.device)}});
   if (aware.why.empty()) return text;
   return text + lines({{"MPI", fmt::format("takes GPU memory: compiled {}, reported {}: {}",
                                            aware.compiled, aware.reported, aware.why)}});
 }
 
+std::string batch_text(const BatchFacts& batch) {
+  if (!batch.failure.empty()) return "-";
+  return count_text(batch.largest_batch);
+}
+
 std::string batches_section(const ClusterFacts& cluster) {
   const auto& [backend, memory_bytes, batches] = cluster.largest_batch;
   if (batches.empty()) return {};
   TextTable table = number_table({"model", "image", "fp32", "bf16"});
-  const auto cell = [](const BatchFacts& batch) {
-    return batch.failure.empty() ? count_text(batch.largest_batch) : std::string("-");
-  };
   std::string remark;
   for (std::size_t i = 0; i + 1 < batches.size(); i += 2) {
     const BatchFacts &fp32 = batches[i], &bf16 = batches[i + 1];
-    table.add({fp32.model, std::to_string(fp32.image_size), cell(fp32), cell(bf16)});
+    table.add({fp32.model, std::to_string(fp32.image_size), batch_text(fp32), batch_text(bf16)});
     remark = bf16.failure;
   }
-  return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", backend,
-                     bytes_text(memory_bytes)) +
-         table.text() + (remark.empty() ? "" : lines({{"bf16", remark}}));
+  const std::string text = fmt::format("\nLargest batch of a rank ({}, {} a rank)\n{}", backend,
+                                       bytes_text(memory_bytes), table.text());
+  if (remark.empty()) return text;
+  return text + lines({{"bf16", remark}});
 }
 
 std::string counts_text(const ClassCounts& counts) {
   const auto [least, most] = std::ranges::minmax(counts);
-  const auto all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-  return fmt::format("{}, {}{}{}", counted(all, "image"), count_text(least),
-                     least == most ? "" : " to " + count_text(most),
-                     least == most ? " of each class" : " of a class");
+  const std::string images =
+      counted(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), "image");
+  if (least == most) return fmt::format("{}, {} of each class", images, count_text(least));
+  return fmt::format("{}, {} to {} of a class", images, count_text(least), count_text(most));
 }
 
 std::string data_section(const ClusterFacts& cluster) {
@@ -252,29 +268,30 @@ std::string data_section(const ClusterFacts& cluster) {
   std::size_t readers = 0;
   const auto prints = ranks_by_print(cluster);
   for (const auto& [print, ranks] : prints) readers += ranks.size();
+  std::string read_by = fmt::format("{} of {}", readers, counted(cluster.ranks.size(), "rank"));
+  if (prints.size() == 1) read_by += ", the same on each";
   const DataFacts& data = reader->data;
   return title + lines({{"form", data.form + " in " + data.place},
                         {"files", fmt::format("{}", fmt::join(data.files, ", "))},
                         {"training", counts_text(data.train_per_class)},
                         {"test", counts_text(data.test_per_class)},
                         {"classes", fmt::format("{}", fmt::join(data.class_names, ", "))},
-                        {"read by",
-                         fmt::format("{} of {}{}", readers, counted(cluster.ranks.size(), "rank"),
-                                     prints.size() == 1 ? ", the same on each" : "")}});
+                        {"read by", read_by}});
 }
 
 std::string transfer_text(const ClusterFacts& cluster) {
   const auto& transfers = cluster.transfers;
   if (transfers.empty()) {
     if (!cluster.progress.trouble.empty()) return "not tried: the run ended before";
-    return cluster.ranks.size() == 1 ? "not tried: one rank has no neighbour" : "not tried";
+    if (cluster.ranks.size() == 1) return "not tried: one rank has no neighbour";
+    return "not tried";
   }
-  const bool device = std::ranges::any_of(transfers, &TransferFacts::device);
-  const bool arrived = std::ranges::all_of(transfers, [](const TransferFacts& transfer) {
-    return transfer.end == TransferFacts::End::arrived;
-  });
-  return std::string(device ? "GPU memory" : "host memory (GPU memory: no GPU, not tried)") +
-         (arrived ? ": every element arrived, 1 KiB and 8 MiB" : ": went wrong");
+  std::string text = "host memory (GPU memory: no GPU, not tried)";
+  if (std::ranges::any_of(transfers, &TransferFacts::device)) text = "GPU memory";
+  const auto arrived =
+      std::ranges::count(transfers, TransferFacts::End::arrived, &TransferFacts::end);
+  if (std::size_t(arrived) < transfers.size()) return text + ": went wrong";
+  return text + ": every element arrived, 1 KiB and 8 MiB";
 }
 
 std::string findings_section(const Findings& findings) {

@@ -1,8 +1,8 @@
-#include <csetjmp>
 #include <memory>
 
 #include "base/core_time.hpp"
 #include "commands/doctor/process.hpp"
+#include "launch/launcher.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/communicator.hpp"
 #include "run/wiring/device_choice.hpp"
@@ -50,29 +50,10 @@ void inject(const std::string& fault, const char* place) {
   while (fault.starts_with("stall")) pause();
 }
 
-sigjmp_buf way_out;
-volatile std::sig_atomic_t caught = 0;
-volatile std::sig_atomic_t meets = 0;
-
-extern "C" void leap(int signal) {
-  caught = signal;
-  if (meets == 0 || signal != kEndTransfer) siglongjmp(way_out, 1);
-}
-
-/// Whether the neighbours have come this far. Where one crashed before, a rank
-/// waits here, and can leave without a leap out of MPI.
-bool neighbours_come(Communicator& world) {
-  meets = 1;
-  const bool here = meet_neighbours(world, [] { return caught != 0; });
-  meets = 0;
-  return here && caught == 0;
-}
-
 void exchange(Communicator& world, TransferFacts& facts, const std::string& injected) {
   const auto buffer = make_buffer(facts.device);
   facts.end = End::arrived;
   for (const std::size_t floats : {kSmallFloats, kLargeFloats}) {
-    if (!neighbours_come(world)) return;
     PatternResult result = pattern_ring(world, *buffer, floats);
     if (floats == kSmallFloats) {
       if (injected == "wrong-transfer") result = {floats, 1, floats / 2};
@@ -86,53 +67,31 @@ void exchange(Communicator& world, TransferFacts& facts, const std::string& inje
   if (facts.device) facts.link = {ping_pong(world, *buffer)};
 }
 
-void on_fatal_signals(void (*handler)(int)) {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer})
-    std::signal(signal, handler);
-}
-
-/// Runs `work`; returns 0, or the signal that ended it.
-int survive(const std::function<void()>& work) {
-  caught = 0;
-  if (sigsetjmp(way_out, 1) == 0) {
-    on_fatal_signals(leap);
-    work();
-  }
-  on_fatal_signals(SIG_DFL);
-  return caught;
-}
-
 /// Collective: sends patterns round the ring in small and large messages and
 /// checks what comes, then measures the link of device memory. It may crash and
-/// may never end: kEndTransfer ends it. `injected` is the fault of this very
-/// rank, if it has one.
-///
-/// After a signal the stack is gone without its destructors having run, and MPI
-/// or a driver may be in any state: the caller leaves MPI and ends the process,
-/// nothing else. It leaves MPI at all because launchers take a process that
-/// vanishes for a failed run and end the others.
+/// may never end, and takes the process with it: the supervisor tells how.
+/// `injected` is the fault of this very rank, if it has one.
 TransferFacts try_transfer(Communicator& world, bool device, const std::string& injected) {
   TransferFacts facts{.device = device, .detail = {}, .link = {}};
-  const int signal = survive([&] {
-    try {
-      exchange(world, facts, injected);
-    } catch (const std::exception& error) {
-      facts.end = End::failed;
-      facts.detail = error.what();
-    }
-  });
-  if (signal == 0) return facts;
-  facts.end = end_by_signal(signal, false);
-  facts.detail = facts.end == End::crashed ? signal_text(signal) : "";
+  try {
+    exchange(world, facts, injected);
+  } catch (const std::exception& error) {
+    facts.end = End::failed;
+    facts.detail = error.what();
+  }
   return facts;
+}
+
+bool has_working_gpu(const RankFacts& rank) {
+  return takes_gpu(rank) && rank.device.failure.empty();
 }
 
 /// Every rank's facts, as they go through JSON.
 template <class Facts>
 std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
   std::vector<Facts> all;
-  for (const std::string& text : all_gather_text(group, text_of(nlohmann::json(mine))))
-    all.push_back(nlohmann::json::parse(text).get<Facts>());
+  for (const std::string& text : all_gather_text(group, text_of(json_of(mine))))
+    all.push_back(from_text<Facts>(text));
   return all;
 }
 
@@ -154,7 +113,7 @@ class Worker {
     session_.reset();
   }
 
-  void write_line(const nlohmann::json& line) const {
+  void write_line(const JsonView::Json& line) const {
     const std::string text = text_of(line) + "\n";
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(channel_, text.data() + sent, text.size() - sent);
@@ -211,7 +170,7 @@ class Worker {
         largest.models = largest_batches(options_.backend, largest.memory_bytes, world.size(),
                                          self.cores.threads);
       }
-      write_line({{"largest_batch", largest}});
+      write_line({{"largest_batch", json_of(largest)}});
     }
     world.barrier();
   }
@@ -223,13 +182,11 @@ class Worker {
     char go = 0;
     while (read(channel_, &go, 1) < 0 && errno == EINTR) continue;
     world.barrier();  // no rank crashes before all reports are out
-    const bool device = std::ranges::all_of(ranks_, [](const RankFacts& rank) {
-      return rank.device.taken() != nullptr && rank.device.failure.empty();
-    });
+    const bool device = std::ranges::all_of(ranks_, has_working_gpu);
     const TransferFacts mine = try_transfer(world, device, fault_);
-    write_line({{"transfer", mine}});
-    if (mine.end != End::arrived && mine.end != End::wrong) return;
-    write_line({{"transfers", all_gather_facts(world, mine)}});
+    write_line({{"transfer", json_of(mine)}});
+    if (mine.end == End::failed) return;
+    write_line({{"transfers", json_of(all_gather_facts(world, mine))}});
   }
 
   /// On one host in its temporary folder; else in the current one, which hosts
@@ -251,9 +208,9 @@ class Worker {
   void keep(Ranks ranks) {
     ranks_ = std::move(ranks);
     share_out_cores(ranks_);
-    if (speaks_for_all()) return write_line({{"ranks", ranks_}});
+    if (speaks_for_all()) return write_line({{"ranks", json_of(ranks_)}});
     const auto own = ranks_.size() > 1 ? std::size_t(facts_.rank) : 0;
-    write_line({{"ranks", Ranks{ranks_.at(own)}}});
+    write_line({{"ranks", json_of(Ranks{ranks_.at(own)})}});
   }
 
   const DoctorOptions& options_;

@@ -113,14 +113,19 @@ constexpr std::array<DtypeWidth, 4> kDtypeWidths = {{
     {8, {"I64", "U64", "F64"}},
 }};
 
+/// Bytes of an element; 0: no such dtype is known.
+std::size_t width_of(std::string_view dtype) {
+  if (dtype.empty()) return 0;
+  for (const auto& [bytes, dtypes] : kDtypeWidths)
+    if (std::ranges::count(dtypes, dtype) > 0) return bytes;
+  return 0;
+}
+
 /// Bytes that shape and dtype come to.
 std::size_t bytes_of(const InputFile& file, const TensorEntry& tensor) {
-  const auto* known = std::ranges::find_if(kDtypeWidths, [&](const DtypeWidth& width) {
-    return !tensor.dtype.empty() && std::ranges::count(width.dtypes, tensor.dtype) > 0;
-  });
-  check(file, tensor.name, known != kDtypeWidths.end(),
+  std::size_t bytes = width_of(tensor.dtype);
+  check(file, tensor.name, bytes > 0,
         fmt::format("the dtype '{}' is not known", printable(tensor.dtype)));
-  std::size_t bytes = known->bytes;
   for (const std::size_t extent : tensor.shape) {
     check(file, tensor.name, extent == 0 || bytes <= kNoLimit / extent,
           "its shape is larger than any memory");

@@ -30,8 +30,8 @@ std::string remedy_for(const Graph& graph) {
 /// vector.
 std::vector<std::size_t> axes_of(std::size_t rank, Origin origin) {
   const bool keras = origin == Origin::keras;
-  if (rank == 4)
-    return keras ? std::vector<std::size_t>{1, 2, 3, 0} : std::vector<std::size_t>{0, 3, 1, 2};
+  if (rank == 4 && keras) return {1, 2, 3, 0};
+  if (rank == 4) return {0, 3, 1, 2};
   if (rank == 2 && keras) return {1, 0};
   std::vector<std::size_t> axes(rank);
   std::iota(axes.begin(), axes.end(), std::size_t{0});
@@ -58,13 +58,16 @@ void append(const Graph& graph, const Node& node, std::vector<OriginTensor>& ten
   });
   const auto* norm = std::get_if<BatchNormNode>(&node.kind);
   if (norm == nullptr) return;
-  const bool keras = graph.origin() == Origin::keras;
+  const char* mean = ".running_mean";
+  const char* variance = ".running_var";
+  if (graph.origin() == Origin::keras) {
+    mean = "/moving_mean";
+    variance = "/moving_variance";
+  }
   const auto channels = std::size_t(node.output.channels);
-  const auto append_statistic = [&](const char* name, std::size_t offset) {
-    tensors.push_back({node.name + name, {channels}, false, offset, {1}});
-  };
-  append_statistic(keras ? "/moving_mean" : ".running_mean", norm->statistics_offset);
-  append_statistic(keras ? "/moving_variance" : ".running_var", norm->statistics_offset + channels);
+  const std::size_t offset = norm->statistics_offset;
+  tensors.push_back({node.name + mean, {channels}, false, offset, {1}});
+  tensors.push_back({node.name + variance, {channels}, false, offset + channels, {1}});
 }
 
 /// Calls `f(i, place)` for every element in the origin's order; `place` is
@@ -133,9 +136,12 @@ std::string fault_of_names(const std::vector<OriginTensor>& tensors, const Safet
     if (present.count(tensor.name) == 0) missing.push_back(tensor.name);
   std::string why;
   if (!missing.empty()) why = "it lacks " + first_and_count(missing);
-  if (!unexpected.empty())
-    why += (missing.empty() ? "it has " : ", and has ") + first_and_count(unexpected) + " too many";
-  return why;
+  if (unexpected.empty()) return why;
+  if (missing.empty())
+    why = "it has ";
+  else
+    why += ", and has ";
+  return why + first_and_count(unexpected) + " too many";
 }
 
 /// What all names begin with.
@@ -179,17 +185,17 @@ void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTen
 
 void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
                   std::span<const float> values) {
-  const auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
-  if (bad == values.end()) return;
-  refuse(file,
-         fmt::format("tensor '{}' is {} at element {}", tensor.name, *bad, bad - values.begin()),
-         "give weights of a run that did not diverge");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    refuse(file, fmt::format("tensor '{}' is {} at element {}", tensor.name, values[i], i),
+           "give weights of a run that did not diverge");
+  }
 }
 
 /// Without `statistics` the trainable ones alone.
 std::vector<OriginTensor> tensors_of(const Graph& graph, bool statistics) {
   auto tensors = origin_tensors(graph);
-  if (!statistics) std::erase_if(tensors, [](const OriginTensor& t) { return !t.trainable; });
+  if (!statistics) std::erase_if(tensors, std::not_fn(&OriginTensor::trainable));
   return tensors;
 }
 

@@ -149,7 +149,7 @@ Manifest verify_checkpoint(const fs::path& checkpoint) {
   return manifest;
 }
 
-Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, const Graph& graph) {
+Snapshot read_snapshot(const fs::path& checkpoint, const Graph& graph) {
   Snapshot s;
   s.parameters.resize(graph.parameter_count());
   s.statistics.resize(graph.statistics_count());

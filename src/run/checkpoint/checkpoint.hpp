@@ -79,7 +79,7 @@ Manifest read_manifest(const fs::path& checkpoint);
 Manifest verify_checkpoint(const fs::path& checkpoint);
 
 /// Reads a verified checkpoint. Throws InputError where it does not fit `graph`.
-Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, const Graph& graph);
+Snapshot read_snapshot(const fs::path& checkpoint, const Graph& graph);
 
 /// The subdirectory of a run directory.
 inline constexpr const char* kCheckpointsName = "checkpoints";

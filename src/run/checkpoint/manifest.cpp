@@ -23,8 +23,8 @@ constexpr std::size_t kMostGlobalBatch = std::size_t{1} << 40U;  // products of 
 
 std::string hex(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
 
-std::uint32_t sum_of(const Json& j) {
-  const std::string text = j;
+std::uint32_t sum_of(const JsonView& j) {
+  const std::string text = j.raw_text();
   if (text.size() == 8 && text.find_first_not_of("0123456789abcdef") == text.npos)
     return std::uint32_t(std::stoul(text, nullptr, 16));
   throw InputError("'" + printable(text) + "' is no checksum");
@@ -58,33 +58,35 @@ const std::tuple kPositionFields{
     NanField{"gpu_joules_so_far", in(&Manifest::position, &TrainPosition::energy, &Energy::gpus)},
     NanField{"host_joules_so_far",
              in(&Manifest::position, &TrainPosition::energy, &Energy::hosts)}};
-const std::tuple kSizeFields{Field{"world_size", &Manifest::world},
-                             Field{"micro_batches", &Manifest::micro_batches},
-                             Field{"global_batch", &Manifest::global_batch}};
-const std::tuple kOriginFields{Field{"data", &Manifest::data},
+const std::tuple kWrittenFields{Field{"written_at", &Manifest::written_at}};
+const std::tuple kOriginFields{Field{"world_size", &Manifest::world},
+                               Field{"micro_batches", &Manifest::micro_batches},
+                               Field{"global_batch", &Manifest::global_batch},
+                               Field{"versions", &Manifest::versions},
+                               Field{"data", &Manifest::data},
                                Field{"machines", &Manifest::machines}};
 
-std::vector<CheckpointFile> read_files(const Json& j) {
+std::vector<CheckpointFile> read_files(const JsonView& j) {
   std::vector<CheckpointFile> files;
-  for (const auto& [name, file] : j.items()) {
+  for (const auto& [name, file] : j.members()) {
     // A name that leads elsewhere is none of ours.
     if (name.empty() || name.find('/') != name.npos || name == "." || name == "..")
       throw InputError("it names the file '" + printable(name) + "'");
-    files.push_back({name, whole_number(file, "bytes"), sum_of(file.at("crc32"))});
+    files.push_back({name, file.count("bytes"), sum_of(file.at("crc32"))});
     require(files.back().bytes <= kMostFileBytes, "it names a file of more than 64 GiB");
   }
   return files;
 }
 
 /// A number of the recorded configuration; 0 where it has none, or a word.
-std::size_t recorded(const Json& config, const char* option) {
-  const auto at = config.find(option);
-  return at != config.end() && at->is_number() ? whole_number(config, option) : 0;
+std::size_t recorded(const JsonView& config, const char* option) {
+  if (!config.has(option) || !config.at(option).json().is_number()) return 0;
+  return config.count(option);
 }
 
 /// Numbers that say the same twice. A micro-batch may be smaller than the one
 /// that was asked for (--on-oom halve), never larger.
-void check_batch(const Manifest& m, const Json& config) {
+void check_batch(const Manifest& m, const JsonView& config) {
   const std::size_t parts = m.world * m.micro_batches;
   const std::size_t largest = (m.global_batch + parts - 1) / parts;
   const auto differs = [](const char* option, std::size_t is, std::size_t says) {
@@ -116,20 +118,17 @@ void check_position(const Manifest& m, std::size_t global_step) {
   require(at.seconds >= 0 && at.spent >= 0, "a time in it is below 0");
 }
 
-Manifest read_manifest(const Json& j) {
-  require(j.at("schema") == "rueda-checkpoint", "it is none of rueda's");
-  const std::size_t schema = whole_number(j, "schema_version");
+Manifest manifest_from(const JsonView& j) {
+  require(j.at("schema").json() == "rueda-checkpoint", "it is none of rueda's");
+  const std::size_t schema = j.count("schema_version");
   require(schema == kCheckpointSchemaVersion,
           fmt::format("its schema_version is {}, this program reads {}", schema,
                       kCheckpointSchemaVersion));
   Manifest m;
+  read_fields(j, m, kWrittenFields);
   read_fields(j.at("position"), m, kPositionFields);
-  read_fields(j, m, kSizeFields);
-  m.written_at = j.at("written_at");
-  for (const auto& [name, version] : j.at("versions").items())
-    m.versions.emplace_back(name, version);
-  m.config = j.at("config").dump();
   read_fields(j, m, kOriginFields);
+  m.config = j.at("config").json().dump();
   m.files = read_files(j.at("files"));
   require(m.world != 0 && m.micro_batches != 0 && m.global_batch != 0, "a count in it is 0");
   require(m.world <= kMostRanks, "it is of more than a million ranks");
@@ -140,7 +139,7 @@ Manifest read_manifest(const Json& j) {
       m.machines.size() == m.world,
       fmt::format("it is of {} ranks and names {} of their machines", m.world, m.machines.size()));
   check_batch(m, j.at("config"));
-  check_position(m, whole_number(j.at("position"), "global_step"));
+  check_position(m, j.at("position").count("global_step"));
   return m;
 }
 
@@ -174,11 +173,8 @@ std::string to_json(const Manifest& m) {
   Json j;
   j["schema"] = "rueda-checkpoint";
   j["schema_version"] = kCheckpointSchemaVersion;
-  j["written_at"] = m.written_at;
+  put_fields(j, m, kWrittenFields);
   j["position"] = fields_json(m, kPositionFields);
-  put_fields(j, m, kSizeFields);
-  j["versions"] = Json::object();
-  for (const auto& [name, version] : m.versions) j["versions"][name] = version;
   put_fields(j, m, kOriginFields);
   j["config"] = Json::parse(m.config);
   j["files"] = Json::object();
@@ -192,8 +188,9 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   const InputFile file = checkpoint_file(path);
   if (!is_sealed(text)) file.refuse("its manifest is damaged");
   try {
-    return read_manifest(parse_json(text));
-  } catch (const std::exception& error) {  // Json::exception, InputError
+    const Json json = parse_json(text);
+    return manifest_from(JsonView(json));
+  } catch (const InputError& error) {
     file.refuse(std::string("its manifest is not as expected: ") + error.what());
   }
 }

@@ -1,28 +1,14 @@
 #include "run/wiring/device_choice.hpp"
 
-#include <cstdlib>
 #include <map>
 #include <utility>
 
+#include "base/log.hpp"
 #include "cuda/device/device_query.hpp"
-#include "mpi/session/session.hpp"
+#include "launch/launcher.hpp"
 #include "run/wiring/open_backend.hpp"
 
 namespace rueda {
-
-const char* environment_variable(const char* name) { return std::getenv(name); }
-
-int rank_by_launcher() { return launcher_rank(environment_variable); }
-
-bool speaks_for_all() { return rank_by_launcher() == 0; }
-
-bool has_peers() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
-    const char* size = std::getenv(name);
-    if (size != nullptr) return std::atoi(size) > 1;
-  }
-  return false;
-}
 
 DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible) {
   if (visible == 1) return {};
@@ -70,18 +56,18 @@ std::string shared_devices(const std::vector<RankPlace>& ranks) {
   return text;
 }
 
-std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed) {
+void check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed) {
   const auto hosts = all_gather_text(group, mine.host);
   const auto uuids = all_gather_text(group, mine.uuid);
   std::vector<RankPlace> ranks;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank)
     ranks.push_back({hosts[rank], uuids[rank]});
   const std::string shared = shared_devices(ranks);
-  if (shared.empty()) return "";
+  if (shared.empty()) return;
   require_agreed(allowed, "ranks share a GPU: " + shared +
                               "; start fewer ranks per node, ask for more GPUs (--gres=gpu:N), or "
                               "say --allow-shared-gpu");
-  return group.rank() == 0 ? "ranks share a GPU, and its speed: " + shared : "";
+  log(LogLevel::info, "ranks share a GPU, and its speed: " + shared);
 }
 
 }  // namespace rueda

@@ -10,19 +10,6 @@
 
 namespace rueda {
 
-/// The value of an environment variable; null without it.
-const char* environment_variable(const char* name);
-
-/// This process's rank as its launcher (mpirun, srun ...) says in the
-/// environment, which is known before MPI is up; 0 without a launcher.
-int rank_by_launcher();
-
-/// Whether this process prints for all: the launcher's rank 0.
-bool speaks_for_all();
-
-/// True if the launcher started more than this process for the run.
-bool has_peers();
-
 /// The GPU that a process takes, by the number that it has among those that the process sees.
 struct DeviceChoice {
   int ordinal = 0;
@@ -59,8 +46,7 @@ struct RankPlace {
 std::string shared_devices(const std::vector<RankPlace>& ranks);
 
 /// Collective: refuses ranks that share a GPU, with the same InputError on all
-/// of them. If sharing is `allowed`, rank 0 gets a remark instead; others an
-/// empty text.
-std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed);
+/// of them. If sharing is `allowed`, it is noted instead.
+void check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed);
 
 }  // namespace rueda

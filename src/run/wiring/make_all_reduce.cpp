@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "mpi/exchange/corrupting_exchange.hpp"
 #include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/exchange/staged_exchange.hpp"
@@ -39,9 +40,12 @@ class ReduceMaker {
   }
 
   std::unique_ptr<AllReduce> make() {
-    auto made = make_asked();
-    if (needs_messages()) made->write_into(book_);
-    return made;
+    if (settings_.algorithm != Algorithm::automatic)
+      return make_way({settings_.algorithm, segment_bytes()});
+    return std::make_unique<ChosenAllReduce>(by_rule(), [this](ReduceWay way) {
+      if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
+      return make_way(way);
+    });
   }
 
   ReduceTable by_rule() const {
@@ -51,15 +55,6 @@ class ReduceMaker {
   }
 
  private:
-  std::unique_ptr<AllReduce> make_asked() {
-    if (settings_.algorithm != Algorithm::automatic)
-      return make_way({settings_.algorithm, segment_bytes()});
-    return std::make_unique<ChosenAllReduce>(by_rule(), [this](ReduceWay way) {
-      if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
-      return make_way(way);
-    });
-  }
-
   /// But for what only a collective tells.
   ReduceSituation situation() const {
     return {.hosts = layout_.hosts(),
@@ -93,11 +88,10 @@ class ReduceMaker {
     std::unique_ptr<Exchange> made = std::move(mpi);
     if (place_.transport == Transport::staged)
       made = std::make_unique<StagedExchange>(std::move(made), place_.device);
-    if (fault_)
-      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, book_, fault_);
+    if (fault_) made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, fault_);
     if (!settings_.verify_messages) return made;
     return std::make_unique<VerifiedExchange>(std::move(made), all_gather_text(ranks, ranks.host()),
-                                              place_.device, book_);
+                                              place_.device);
   }
 
   /// Of one algorithm for all lengths: the user's, else the usual ones.
@@ -200,7 +194,6 @@ class ReduceMaker {
   ReduceSettings settings_;
   const ReducePlace& place_;
   HostLayout layout_;
-  std::shared_ptr<ReduceJournal> book_ = std::make_shared<ReduceJournal>();  ///< for exchanges
   std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
 };
 
@@ -229,11 +222,18 @@ TransportDecision transport_of(Communicator& world, const TrainConfig& config,
 /// another algorithm than the ring and its order of additions was not asked
 /// for.
 std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
-                         const RunRecord& run) {
+                         const std::vector<std::size_t>& ends) {
   if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";
-  const std::size_t longest = std::ranges::max(run.bucket_bytes);
+  const std::size_t longest = std::ranges::max(bucket_bytes_of(ends));
   const Algorithm chosen = ReduceMaker(settings, place).by_rule().way(longest).algorithm;
-  return chosen == Algorithm::ring ? "" : to_string(chosen);
+  if (chosen == Algorithm::ring) return "";
+  return to_string(chosen);
+}
+
+/// Until sizes are measured there is one bucket, whose sum takes the most memory.
+double first_bucket_mb(const TrainConfig& config, bool measured) {
+  if (config.bucket_mb != kAutoBucketMb) return config.bucket_mb;
+  return measured ? 0 : TrainConfig().bucket_mb;
 }
 
 }  // namespace
@@ -252,37 +252,38 @@ std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
   return ReduceMaker(settings, place).make();
 }
 
-std::vector<std::size_t> cut_buckets(RunRecord& run, const Graph& graph, int ranks) {
-  auto ends = plan_buckets(graph, {.most_bytes = bucket_bytes(run.bucket_mb),
-                                   .tail_apart = run.config.wire != Wire::fp32,
-                                   .ranks = std::size_t(ranks)});
-  run.bucket_bytes.clear();
-  for (std::size_t i = 0; i < ends.size(); ++i)
-    run.bucket_bytes.push_back((ends[i] - (i > 0 ? ends[i - 1] : 0)) * sizeof(float));
-  return ends;
+std::vector<std::size_t> cut_buckets(const TrainConfig& config, double bucket_mb,
+                                     const Graph& graph, int ranks) {
+  return plan_buckets(graph, {.most_bytes = bucket_bytes(bucket_mb),
+                              .tail_apart = config.wire != Wire::fp32,
+                              .ranks = std::size_t(ranks)});
 }
 
-GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
-                                Backend& backend) {
-  const TrainConfig& config = run.config;
+std::vector<std::size_t> bucket_bytes_of(const std::vector<std::size_t>& ends) {
+  std::vector<std::size_t> bytes;
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    bytes.push_back((end - begin) * sizeof(float));
+    begin = end;
+  }
+  return bytes;
+}
+
+GradientSums open_gradient_sums(Communicator& world, const TrainConfig& config, bool measured,
+                                const Graph& graph, Backend& backend) {
   GradientSums sums;
-  run.bucket_mb = config.bucket_mb;
-  // Until sizes are chosen: one bucket, whose sum takes the most memory.
-  if (config.bucket_mb == kAutoBucketMb)
-    run.bucket_mb = run.measures_bucket_size() ? 0 : TrainConfig().bucket_mb;
-  sums.bucket_ends = cut_buckets(run, graph, world.size());
-  run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
+  sums.bucket_mb = first_bucket_mb(config, measured);
+  sums.bucket_ends = cut_buckets(config, sums.bucket_mb, graph, world.size());
   ReduceDevice& device = backend.reduce_device();
   const TransportDecision decision = transport_of(world, config, device);
-  run.transport = to_string(decision.transport);
-  sums.warning = decision.warning;
+  log(LogLevel::warn, decision.warning);
+  sums.transport = decision.transport;
   const ReduceSettings settings = reduce_settings(config);
   const ReducePlace place{world, device, decision.transport,
                           GradientLayout(graph, std::size_t(world.size())).memory()};
   sums.all_reduce = make_all_reduce(settings, place);
-  run.all_reduce = describe_reduce(settings, *sums.all_reduce);
-  run.all_reduce_details = sums.all_reduce->details();
-  if (!run.measures_bucket_size()) run.auto_all_reduce = other_choice(settings, place, run);
+  sums.name = describe_reduce(settings, *sums.all_reduce);
+  if (!measured) sums.other_choice = other_choice(settings, place, sums.bucket_ends);
   return sums;
 }
 

@@ -10,7 +10,7 @@
 #include "rueda/backend/backend.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/train/run_record.hpp"
+#include "rueda/train/config.hpp"
 #include "run/wiring/transport.hpp"
 
 namespace rueda {
@@ -52,18 +52,23 @@ std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device);
 /// The sums of a run's gradients, for a GradientReducer.
 struct GradientSums {
   std::unique_ptr<AllReduce> all_reduce;
+  double bucket_mb = 0;                  ///< the most that a bucket holds; 0: everything
   std::vector<std::size_t> bucket_ends;  ///< plan_buckets
-  std::string warning;                   ///< one line, or empty
+  Transport transport = Transport::host;
+  std::string name;          ///< for people: "ring", "ring, fixed order", "auto (shared)" ...
+  std::string other_choice;  ///< what `auto` would take instead; empty: the same
 };
 
-/// Where buckets of at most `run.bucket_mb` end; records their bytes in `run`.
-std::vector<std::size_t> cut_buckets(RunRecord& run, const Graph& graph, int ranks);
+/// Where buckets of at most `bucket_mb` end.
+std::vector<std::size_t> cut_buckets(const TrainConfig& config, double bucket_mb,
+                                     const Graph& graph, int ranks);
+/// What they hold.
+std::vector<std::size_t> bucket_bytes_of(const std::vector<std::size_t>& ends);
 
-/// Collective: chooses transport, buckets and all-reduce as `run.config` says,
-/// and records them in `run`. Keeps `world` and the backend's reduce device.
-/// Throws InputError. Where sizes of buckets are to be measured, there is one
-/// bucket.
-GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
-                                Backend& backend);
+/// Collective: chooses transport, buckets and all-reduce as `config` says.
+/// Keeps `world` and the backend's reduce device. Throws InputError. Where sizes
+/// of buckets are to be `measured`, there is one bucket.
+GradientSums open_gradient_sums(Communicator& world, const TrainConfig& config, bool measured,
+                                const Graph& graph, Backend& backend);
 
 }  // namespace rueda

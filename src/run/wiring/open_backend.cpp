@@ -9,10 +9,11 @@
 #include "base/bounded_json.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/log.hpp"
 #include "base/text_input.hpp"
 #include "cuda/device/device_query.hpp"
+#include "launch/launcher.hpp"
 #include "mpi/session/session.hpp"
-#include "run/wiring/device_choice.hpp"
 #include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"
@@ -107,7 +108,7 @@ void add_engines([[maybe_unused]] const Backend& backend, [[maybe_unused]] Tunin
 
 /// What the file says already stays: only work that it does not name is measured.
 std::string tune(const TrainConfig& config, BackendOptions options,
-                 const std::function<void(Backend&)>& plan, std::string& left_out) {
+                 const std::function<void(Backend&)>& plan) {
   options.tune = true;
   const auto backend = open_backend(options);
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
@@ -124,11 +125,24 @@ std::string tune(const TrainConfig& config, BackendOptions options,
 #endif
   plan(*backend);
   write();
-  left_out = left_out_engines(*backend);
+  log_plans(*backend);
   return tuning_text(tuning);
 }
 
 #if RUEDA_CUDA_TRAINS
+/// The first of them, a line each; empty: there are none.
+std::string failures_text(std::span<const std::string> failures) {
+  if (failures.empty()) return "";
+  constexpr std::size_t kShown = 4;
+  std::string text =
+      std::to_string(failures.size()) + " engines of cuDNN do not compile or run; others are used:";
+  for (const std::string& one : failures.first(std::min(kShown, failures.size())))
+    text += "\n  " + one;
+  if (failures.size() > kShown)
+    text += "\n  and " + std::to_string(failures.size() - kShown) + " more";
+  return text;
+}
+
 bool shares_plans() {
   const char* word = environment_variable("RUEDA_SHARE_PLANS");
   return word == nullptr || std::string_view(word) != "0";
@@ -140,6 +154,16 @@ bool shares_plans() {
 bool wants_cuda(BackendChoice choice) {
   if (choice != BackendChoice::automatic) return choice == BackendChoice::cuda;
   return has_cuda_device();
+}
+
+BackendOptions options_of(const TrainConfig& config, int threads) {
+  BackendOptions options;
+  options.choice = config.backend;
+  options.precision = config.precision;
+  options.threads = threads;
+  options.deterministic = config.deterministic;
+  options.plan_cache = config.plan_cache;
+  return options;
 }
 
 std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
@@ -197,22 +221,19 @@ std::string read_tuning_file(const std::string& file) {
   return read_text(tuning_file(file), kMostBytes);
 }
 
-std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
-                             const BackendOptions& options, Backend& backend,
-                             const std::function<void(Backend&)>& plan) {
-  std::string left_out;
-  if (config.tuning_file.empty()) return left_out;
+void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
+                      Backend& backend, const std::function<void(Backend&)>& plan) {
+  if (config.tuning_file.empty()) return;
   together(world, [&] {
     if (backend.name() == "cuda") return;
     throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
                      std::string(backend.name()) + " backend: leave it out");
   });
   const std::string text = text_of_rank_0(world, [&] {
-    return config.tune ? tune(config, options, plan, left_out)
-                       : read_tuning_file(config.tuning_file);
+    if (config.tune) return tune(config, options, plan);
+    return read_tuning_file(config.tuning_file);
   });
   together(world, [&] { use_tuning(backend, text, config.tuning_file); });
-  return left_out;
 }
 
 std::map<std::string, int> share_out_plans(const std::vector<std::string>& wanted) {
@@ -260,25 +281,14 @@ void compile_in_turns([[maybe_unused]] RankGroup& world, [[maybe_unused]] Backen
 #endif
 }
 
-std::string left_out_engines([[maybe_unused]] const Backend& backend) {
-  std::string text;
+void log_plans(const Backend& backend) {
+  log(LogLevel::warn, backend.slow_plans());
 #if RUEDA_CUDA_TRAINS
   const auto* store = cuda::plan_store(backend);
-  if (store == nullptr || store->failures().empty()) return "";
-  constexpr std::size_t kShown = 4;
-  const std::span<const std::string> all = store->failures();
-  text = std::to_string(all.size()) + " engines of cuDNN do not compile or run; others are used:";
-  for (const std::string& one : all.first(std::min(kShown, all.size()))) text += "\n  " + one;
-  if (all.size() > kShown) text += "\n  and " + std::to_string(all.size() - kShown) + " more";
+  if (store == nullptr) return;
+  log(LogLevel::warn, failures_text(store->failures()));
+  for (const std::string& note : store->kept_notes()) log(LogLevel::debug, note);
 #endif
-  return text;
-}
-
-std::vector<std::string> plan_cache_notes([[maybe_unused]] const Backend& backend) {
-#if RUEDA_CUDA_TRAINS
-  if (const auto* store = cuda::plan_store(backend)) return store->kept_notes();
-#endif
-  return {};
 }
 
 std::string program_version() {

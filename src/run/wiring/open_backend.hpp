@@ -43,6 +43,9 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
 /// run.json, its steps.csv lies next to it. Throws InputError.
 double recorded_image_seconds(const std::string& file, const std::string& model, int image_size);
 
+/// What `config` says of the backend, but for the timed one.
+BackendOptions options_of(const TrainConfig& config, int threads);
+
 /// Throws InputError for a backend that is not available here, or that cannot
 /// compute in the precision.
 std::unique_ptr<Backend> open_backend(const BackendOptions& options);
@@ -76,11 +79,9 @@ std::string read_tuning_file(const std::string& file);
 /// Collective. Sets the engines of --tuning-file in `backend`, which has no
 /// plans yet. With --tune-engines rank 0 measures them first: `plan` plans all
 /// that training will need on a backend of rank 0's own, and rank 0 writes the
-/// file, anew after each kind of work. Returns, on rank 0, a warning that names engines which
-/// measuring left out. Throws InputError alike on all ranks.
-std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
-                             const BackendOptions& options, Backend& backend,
-                             const std::function<void(Backend&)>& plan);
+/// file, anew after each kind of work. Throws InputError alike on all ranks.
+void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
+                      Backend& backend, const std::function<void(Backend&)>& plan);
 
 /// Collective. To be called before all ranks make plans on their `backend`, by
 /// `plan`: of what NVRTC compiles, each rank compiles a part, and gets the rest
@@ -92,12 +93,10 @@ void compile_in_turns(RankGroup& world, Backend& backend, const std::function<vo
 /// wants, one a line: a rank that wants it, and all about as many.
 std::map<std::string, int> share_out_plans(const std::vector<std::string>& wanted);
 
-/// A warning that names the engines which `backend` left out because they did
-/// not compile or run; empty if none.
-std::string left_out_engines(const Backend& backend);
-
-/// Which plans of --plan-cache were not read or not written, and why.
-std::vector<std::string> plan_cache_notes(const Backend& backend);
+/// Warns of plans that are slow and of engines that `backend` left out because
+/// they did not compile or run, and notes which plans of --plan-cache were not read or not written,
+/// and why.
+void log_plans(const Backend& backend);
 
 /// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)".
 /// Ranks of one run must agree on it.

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "base/json_view.hpp"
 #include "base/statistics.hpp"
 #include "record/run_json.hpp"
 #include "run/wiring/open_backend.hpp"
-#include "study/json_view.hpp"
 #include "train/run_plan.hpp"
 
 namespace rueda {

@@ -38,8 +38,8 @@ Table acceleration(const Observations& observations) {
 
 /// Images of the last step of an epoch, if they are known.
 double last_step(const Point& point) {
-  const double whole = double(point.steps - 1) * double(point.global_batch);
-  return point.steps == 0 || std::isnan(point.images) ? kUnknown : point.images - whole;
+  if (point.steps == 0 || std::isnan(point.images)) return kUnknown;
+  return point.images - double(point.steps - 1) * double(point.global_batch);
 }
 
 Fields scaling_fields(const PointFigures& figures, bool printed) {
@@ -80,13 +80,20 @@ std::string scaling_note(const Series& series) {
       images);
 }
 
-Table task_table(const SeriesFigures& figures, const std::string& task) {
+/// Whether a log has rounded times of epochs.
+bool has_printed_times(const Series& series) {
+  for (const Point& point : series.points)
+    if (known(point.printed_epoch)) return true;
+  return false;
+}
+
+/// `number`: of the task in its chapter.
+Table task_table(const SeriesFigures& figures, int number) {
   const Series& series = *figures.series;
-  const bool printed = std::ranges::any_of(
-      series.points, [](const Point& point) { return known(point.printed_epoch); });
+  const bool printed = has_printed_times(series);
   Table table{
-      .id = "book_task_" + task + "_" + series.id,
-      .title = fmt::format("Task {}: {}", task == "10_5" ? "10.5" : "10.6", series.label),
+      .id = fmt::format("book_task_10_{}_{}", number, series.id),
+      .title = fmt::format("Task 10.{}: {}", number, series.label),
       .notes = {scaling_note(series),
                 "Time: an epoch, steady (median of the epochs after the first). Throughput = "
                 "images of an epoch / time, over all ranks.",
@@ -114,39 +121,32 @@ Table side_by_side(const Group& group, const std::string& id, const std::string&
 }
 
 Tables comparisons(const Group& group) {
-  return {side_by_side(group, "epoch_time", "epoch time (s)", Show::seconds,
-                       [](auto&, auto& p) { return p.point->epoch.value; }),
-          side_by_side(group, "throughput", "throughput (images/s)", Show::rate,
-                       [](auto&, auto& p) { return p.images_per_second.value; }),
-          side_by_side(group, "speedup", "speedup", Show::ratio,
-                       [](auto&, auto& p) { return p.epoch_view.speedup.value; }),
-          side_by_side(group, "efficiency", "efficiency (%)", Show::percent,
-                       [](auto&, auto& p) { return p.epoch_view.efficiency.value; })};
+  return {side_by_side(group, "epoch_time", "epoch time (s)", Show::seconds, epoch_figure),
+          side_by_side(group, "throughput", "throughput (images/s)", Show::rate, rate_figure),
+          side_by_side(group, "speedup", "speedup", Show::ratio, speedup_figure),
+          side_by_side(group, "efficiency", "efficiency (%)", Show::percent, efficiency_figure)};
 }
 
 /// Task 10.5 is about ResNet50V2; in a study without it about the first model.
 std::string first_model(const Group& group) {
-  const auto found = std::ranges::find_if(
-      group, [](const SeriesFigures* s) { return s->series->model == "resnet50v2"; });
-  return (found == group.end() ? group.front() : *found)->series->model;
+  for (const SeriesFigures* s : group)
+    if (s->series->model == "resnet50v2") return s->series->model;
+  return group.front()->series->model;
 }
 
 }  // namespace
 
 Tables book_layout(const StudyFigures& all, const Observations& observations) {
-  Tables tables = {cpu_baseline(observations), acceleration(observations)};
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  Tables tables = without_empty({cpu_baseline(observations), acceleration(observations)});
   Group group;
   for (const SeriesFigures& series : all)
     if (series.series->scaling != Scaling::single) group.push_back(&series);
   if (group.empty()) return tables;
   const std::string first = first_model(group);
-  for (const bool is_first : {true, false}) {
-    for (const SeriesFigures* s : group) {
-      if ((s->series->model == first) != is_first) continue;
-      tables.push_back(task_table(*s, is_first ? "10_5" : "10_6"));
-    }
-  }
+  for (const SeriesFigures* s : group)
+    if (s->series->model == first) tables.push_back(task_table(*s, 5));
+  for (const SeriesFigures* s : group)
+    if (s->series->model != first) tables.push_back(task_table(*s, 6));
   if (group.size() > 1) std::ranges::move(comparisons(group), std::back_inserter(tables));
   return tables;
 }

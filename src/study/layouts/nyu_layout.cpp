@@ -9,6 +9,8 @@
 namespace rueda {
 namespace {
 
+std::size_t batch_of(const SeriesFigures* figures) { return figures->series->batch; }
+
 /// Series that differ in their batch only, in the order of the batches.
 std::vector<Group> groups_of(const StudyFigures& all) {
   std::vector<Group> groups;
@@ -20,8 +22,7 @@ std::vector<Group> groups_of(const StudyFigures& all) {
       return Subject(first) == Subject(series) && first.scaling == series.scaling;
     }).push_back(&figures);
   }
-  for (Group& group : groups)
-    std::ranges::stable_sort(group, {}, [](const SeriesFigures* s) { return s->series->batch; });
+  for (Group& group : groups) std::ranges::stable_sort(group, {}, batch_of);
   return groups;
 }
 
@@ -37,53 +38,71 @@ double gradient_bytes(const std::string& model) {
 
 /// Seconds of an epoch that its steps waited for data; NaN where that was not measured.
 double loading_of(const PointFigures& figures) {
-  return figures.run == nullptr ? kUnknown : figures.epoch_phases[std::size_t(Phase::load)];
+  if (figures.run == nullptr) return kUnknown;
+  return figures.epoch_phases[std::size_t(Phase::load)];
 }
 
 /// What the homework derives of one batch on P ranks; seconds of an epoch. NaN
 /// where there was no run on one rank, or a figure is unknown.
-Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
-  const PointFigures& base = series.points.front();
+struct Derived {
+  double one_rank = kUnknown;
+  double loading = kUnknown;  ///< part of `one_rank`
+  double compute = kUnknown;
+  double inferred = kUnknown;       ///< communication
+  CommunicationFigures measured;    ///< bytes: of a gradient where nothing was measured
+  double inferred_rate = kUnknown;  ///< GB/s
+};
+
+Derived derived_from(const PointFigures& base, const PointFigures& figures) {
+  Derived d;
+  if (base.point->ranks != 1) return d;
   const Point& point = *figures.point;
   const auto ranks = double(point.ranks);
-  const auto steps = double(point.steps);  // all-reduces of a whole gradient
-  const bool from_one = base.point->ranks == 1;
-  const bool sums = from_one && point.ranks > 1;
-  const auto c = sums ? figures.communication : CommunicationFigures{};
-  const double one_rank = from_one ? base.point->epoch.value : kUnknown;
-  const double loading = from_one ? loading_of(base) : kUnknown;
-  const double compute = (one_rank - (std::isnan(loading) ? 0 : loading)) / ranks;
-  const double inferred = sums ? point.epoch.value - compute : kUnknown;
-  const double bytes = figures.run != nullptr || !sums ? c.bytes : gradient_bytes(point.model);
-  const double sent = 2 * (ranks - 1) / ranks * bytes * steps;
-  const double bandwidth = inferred > 0 ? sent / inferred / 1e9 : kUnknown;
+  d.one_rank = base.point->epoch.value;
+  d.loading = loading_of(base);
+  double unloaded = d.one_rank;
+  if (!std::isnan(d.loading)) unloaded -= d.loading;
+  d.compute = unloaded / ranks;
+  if (point.ranks == 1) return d;
+  d.inferred = point.epoch.value - d.compute;
+  d.measured = figures.communication;
+  if (figures.run == nullptr) d.measured.bytes = gradient_bytes(point.model);
+  // Every step is an all-reduce of a whole gradient.
+  const double sent = 2 * (ranks - 1) / ranks * d.measured.bytes * double(point.steps);
+  if (d.inferred > 0) d.inferred_rate = sent / d.inferred / 1e9;
+  return d;
+}
+
+Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
+  const Point& point = *figures.point;
+  const Derived d = derived_from(series.points.front(), figures);
   return {{"batch", "Batch", Show::count, double(series.series->batch)},
-          {"ranks", ranks_heading(point.processor), Show::count, ranks},
-          {"one_rank_s", "T(1) (s)", Show::seconds, one_rank},
-          {"loading_s", "of this loading (s)", Show::seconds, loading},
+          {"ranks", ranks_heading(point.processor), Show::count, double(point.ranks)},
+          {"one_rank_s", "T(1) (s)", Show::seconds, d.one_rank},
+          {"loading_s", "of this loading (s)", Show::seconds, d.loading},
           {"time_s", "T(P) (s)", Show::seconds, point.epoch.value},
-          {"compute_s", "Compute (s)", Show::seconds, compute},
-          {"inferred_s", "Comm inferred (s)", Show::seconds, inferred},
-          {"measured_s", "Comm measured (s)", Show::seconds, c.busy},
-          {"exposed_s", "Comm exposed (s)", Show::seconds, c.exposed},
-          {"steps", "Steps", Show::count, steps},
-          {"gradient_bytes", "N (bytes)", Show::count, bytes},
-          {"bandwidth_GBps", "Bandwidth inferred (GB/s)", Show::gigabytes, bandwidth},
-          {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, c.busbw},
+          {"compute_s", "Compute (s)", Show::seconds, d.compute},
+          {"inferred_s", "Comm inferred (s)", Show::seconds, d.inferred},
+          {"measured_s", "Comm measured (s)", Show::seconds, d.measured.busy},
+          {"exposed_s", "Comm exposed (s)", Show::seconds, d.measured.exposed},
+          {"steps", "Steps", Show::count, double(point.steps)},
+          {"gradient_bytes", "N (bytes)", Show::count, d.measured.bytes},
+          {"bandwidth_GBps", "Bandwidth inferred (GB/s)", Show::gigabytes, d.inferred_rate},
+          {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, d.measured.busbw},
           {"marks", "Marks", Show::text, marks_of(point, "; ")}};
 }
 
 std::string batch_word(const Series& s) {
-  const std::string one = s.processor == Processor::gpu ? "GPU" : "rank";
-  return fmt::format("Batch {} {}", count_text(s.batch),
-                     s.scaling == Scaling::weak ? "per " + one : "global");
+  std::string whose = "global";
+  if (s.scaling == Scaling::weak) whose = s.processor == Processor::gpu ? "per GPU" : "per rank";
+  return fmt::format("Batch {} {}", count_text(s.batch), whose);
 }
 
 std::string about(const Series& s) {
   std::string text =
       fmt::format("{}, {}, {} scaling", s.model, to_string(s.processor), to_string(s.scaling));
   if (!s.variant.empty()) text += ", " + s.variant;
-  return text + (s.source == "rueda" ? "" : " (" + s.source + ")");
+  return text + s.source_remark();
 }
 
 /// A figure that becomes a column of every batch.
@@ -166,22 +185,33 @@ void add_bandwidth_notes(Table& table, const Group& group) {
       fmt::format("Steps of an epoch, by batch x ranks: {}.", fmt::join(steps, ", ")));
 }
 
-Tables tables_of(const Group& group) {
+double scaled_speedup_figure(const SeriesFigures&, const PointFigures& p) {
+  return double(p.ranks()) * p.epoch_view.speedup.value;
+}
+
+double unloaded_figure(const SeriesFigures&, const PointFigures& p) {
+  return p.point->epoch.value - loading_of(p);
+}
+
+Table time_table(const Group& group) {
   const Series& series = *group.front()->series;
-  const auto speedup = [](auto&, auto& p) { return p.epoch_view.speedup.value; };
-  const auto scaled = [](auto&, auto& p) { return double(p.ranks()) * p.epoch_view.speedup.value; };
-  const auto unloaded = [](auto&, auto& p) { return p.point->epoch.value - loading_of(p); };
-  std::vector<Part> columns = {{"time_s", "time (sec)", Show::seconds, derived("time_s")},
-                               {"unloaded_s", "without loading (sec)", Show::seconds, unloaded},
-                               {"speedup", "speedup", Show::ratio, speedup},
-                               {"scaled_speedup", "P x speedup", Show::ratio, scaled}};
+  std::vector<Part> columns = {
+      {"time_s", "time (sec)", Show::seconds, epoch_figure},
+      {"unloaded_s", "without loading (sec)", Show::seconds, unloaded_figure},
+      {"speedup", "speedup", Show::ratio, speedup_figure},
+      {"scaled_speedup", "P x speedup", Show::ratio, scaled_speedup_figure}};
   if (std::isnan(loading_of(group.front()->points.front()))) columns.erase(columns.begin() + 1);
-  Table times = wide_table(group, "1", "time and speedup", columns, 1);
-  times.notes = {series.scaling == Scaling::weak
-                     ? "Weak scaling: the batch of every rank stays the same."
-                     : "Strong scaling: the batch of all ranks together stays the same.",
+  Table table = wide_table(group, "1", "time and speedup", columns, 1);
+  std::string fixed = "Strong scaling: the batch of all ranks together stays the same.";
+  if (series.scaling == Scaling::weak)
+    fixed = "Weak scaling: the batch of every rank stays the same.";
+  table.notes = {fixed,
                  "Time: an epoch after the first, loading of data included where nothing is said.",
                  speedup_note(series) + " The homework's other definition is P x speedup."};
+  return table;
+}
+
+Tables tables_of(const Group& group) {
   Table parts = wide_table(group, "2", "compute and communication",
                            {{"compute_s", "compute (sec)", Show::seconds, derived("compute_s")},
                             {"comm_s", "comm (sec)", Show::seconds, derived("inferred_s")}},
@@ -191,7 +221,14 @@ Tables tables_of(const Group& group) {
       group, "3", "bandwidth utilisation",
       {{"bandwidth_GBps", "bandwidth (GB/s)", Show::gigabytes, derived("bandwidth_GBps")}}, 2);
   add_bandwidth_notes(bandwidths, group);
-  return {times, parts, bandwidths, details(group)};
+  return {time_table(group), parts, bandwidths, details(group)};
+}
+
+/// Of the first point on so many ranks; unknown where there is none.
+double figure_at(const SeriesFigures& series, std::size_t ranks, const FigureOf& value) {
+  const auto point = std::ranges::find(series.points, ranks, &PointFigures::ranks);
+  if (point == series.points.end()) return kUnknown;
+  return value(series, *point);
 }
 
 }  // namespace
@@ -209,6 +246,17 @@ Tables nyu_layout(const StudyFigures& all) {
   return tables;
 }
 
+double epoch_figure(const SeriesFigures&, const PointFigures& p) { return p.point->epoch.value; }
+double rate_figure(const SeriesFigures&, const PointFigures& p) {
+  return p.images_per_second.value;
+}
+double speedup_figure(const SeriesFigures&, const PointFigures& p) {
+  return p.epoch_view.speedup.value;
+}
+double efficiency_figure(const SeriesFigures&, const PointFigures& p) {
+  return p.epoch_view.efficiency.value;
+}
+
 std::string ranks_heading(Processor processor) {
   return processor == Processor::gpu ? "GPUs" : "Ranks";
 }
@@ -224,24 +272,22 @@ void add_side_by_side(Table& table, const Group& group, const std::vector<Figure
                       std::size_t fewest) {
   std::map<std::size_t, std::vector<Cell>> rows;  // by P
   std::map<std::size_t, std::string> marks;       // the longest
+  bool marked = false;
   for (const SeriesFigures* series : group) {
     for (const PointFigures& point : series->points) {
       rows[point.ranks()];
       const std::string mark = marks_of(*point.point, "; ");
+      marked |= !mark.empty();
       if (mark.size() > marks[point.ranks()].size()) marks[point.ranks()] = mark;
     }
   }
-  std::erase_if(marks, [](const auto& mark) { return mark.second.empty(); });
-  if (!marks.empty()) table.columns.push_back({"marks", "Marks", Show::text});
+  if (marked) table.columns.push_back({"marks", "Marks", Show::text});
   for (auto& [ranks, row] : rows) {
     if (ranks < fewest) continue;
     row = {double(ranks)};
-    for (const SeriesFigures* series : group) {
-      const auto point = std::ranges::find(series->points, ranks, &PointFigures::ranks);
-      for (const FigureOf& value : values)
-        row.emplace_back(point == series->points.end() ? kUnknown : value(*series, *point));
-    }
-    if (!marks.empty()) row.emplace_back(marks[ranks]);
+    for (const SeriesFigures* series : group)
+      for (const FigureOf& value : values) row.emplace_back(figure_at(*series, ranks, value));
+    if (marked) row.emplace_back(marks[ranks]);
     table.add(std::move(row));
   }
 }

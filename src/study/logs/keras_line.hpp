@@ -89,8 +89,8 @@ inline Estimate combined(const Figures& figures, double count, bool bar) {
   const Estimate& seconds = *figures.seconds;
   if (figures.per_sample) return narrowed(seconds, *figures.per_sample * count);
   if (!figures.per_step) return seconds;
-  return bar ? with_bar(seconds, *figures.per_step, count)
-             : narrowed(seconds, *figures.per_step * count);
+  if (bar) return with_bar(seconds, *figures.per_step, count);
+  return narrowed(seconds, *figures.per_step * count);
 }
 
 /// Takes a whole number below 10^9 from the front of `text`; nothing if there is none.
@@ -118,7 +118,9 @@ inline std::optional<RunHeader> model_header(std::string_view line) {
 /// "Batch_size", "batch size" and "BATCH-SIZE" alike.
 inline std::string plain(std::string_view key) {
   std::string result;
-  for (const unsigned char c : key) result += c == ' ' || c == '-' ? '_' : char(std::tolower(c));
+  for (const unsigned char c : key) result += char(std::tolower(c));
+  for (char& c : result)
+    if (c == ' ' || c == '-') c = '_';
   return result;
 }
 

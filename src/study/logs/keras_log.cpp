@@ -103,7 +103,8 @@ class LogReader {
       refuse(*log_, "it has more than 100,000 epochs",
              "give the part of it that is to be compared");
     }
-    epoch.number = marked_ ? std::exchange(open_epoch_, 0) : run_.epochs.size() + 1;
+    epoch.number = run_.epochs.size() + 1;
+    if (marked_) epoch.number = std::exchange(open_epoch_, 0);
     run_.epochs.push_back(epoch);
     if (epoch.samples > 0) run_.images = double(epoch.samples);
     if (epoch.validates) run_.variant = "times with validation";
@@ -179,7 +180,8 @@ constexpr std::array kKeys = {Key{"model", nullptr},
 /// The key of "key=..."; null if it is none.
 const Key* key_of(std::string_view field) {
   const auto* key = std::ranges::find(kKeys, field.substr(0, field.find('=')), &Key::name);
-  return key == kKeys.end() || key->name.size() == field.size() ? nullptr : key;
+  if (key == kKeys.end() || key->name.size() == field.size()) return nullptr;
+  return key;
 }
 
 void set_field(KerasLog& log, std::string_view field) {

@@ -1,7 +1,7 @@
 #include "base/error.hpp"
+#include "base/json_view.hpp"
 #include "base/text.hpp"
 #include "published_data.hpp"
-#include "study/json_view.hpp"
 #include "study/observation.hpp"
 
 namespace rueda {
@@ -12,14 +12,14 @@ constexpr double kLongest = 1e9;  // seconds: a longer time is none
 double unit_seconds(std::string_view unit) {
   if (unit == "s") return 1;
   if (unit == "ms") return 1e-3;
-  return unit == "us" ? 1e-6 : kUnknown;
+  if (unit == "us") return 1e-6;
+  return kUnknown;
 }
 
 Estimate median(const std::vector<LoggedEpoch>& epochs, Estimate LoggedEpoch::*what) {
-  const auto of = [&](double Estimate::*bound) {
-    return median_of(values_of(epochs, [&](auto& epoch) { return (epoch.*what).*bound; }));
-  };
-  return {of(&Estimate::value), of(&Estimate::low), of(&Estimate::high)};
+  const std::vector<Estimate> all = values_of(epochs, what);
+  return {median_of(values_of(all, &Estimate::value)), median_of(values_of(all, &Estimate::low)),
+          median_of(values_of(all, &Estimate::high))};
 }
 
 /// Those after the first, or the only one.
@@ -47,14 +47,16 @@ Estimate duration(const JsonView& json) {
 
 /// "times" equal epochs one after the other.
 void add_epochs(LoggedRun& run, const JsonView& json, std::size_t steps) {
-  const std::size_t times = json.has("times") ? json.count("times") : 1;
+  std::size_t times = 1;
+  if (json.has("times")) times = json.count("times");
   LoggedEpoch epoch;
   epoch.steps = steps;
   epoch.printed = epoch.seconds = duration(json.at("seconds"));
   if (json.has("step"))
     epoch.seconds = narrowed(epoch.printed, duration(json.at("step")) * double(steps));
   for (std::size_t i = 0; i < times; ++i) {
-    epoch.number = json.has("number") ? json.count("number") : run.epochs.size() + 1;
+    epoch.number = run.epochs.size() + 1;
+    if (json.has("number")) epoch.number = json.count("number");
     run.epochs.push_back(epoch);
   }
 }
@@ -85,7 +87,8 @@ std::optional<Estimate> printed_duration(std::string_view text) {
   const double unit = unit_seconds(text), seconds = *value * unit;
   if (!(seconds < kLongest)) return {};
   const std::size_t point = digits.find('.');
-  const std::size_t decimals = point == digits.npos ? 0 : digits.size() - point - 1;
+  std::size_t decimals = 0;
+  if (point != digits.npos) decimals = digits.size() - point - 1;
   const double half = 0.5 * std::pow(10.0, -double(decimals)) * unit;
   return Estimate{seconds, std::max(seconds - half, 0.0), seconds + half};
 }
@@ -93,8 +96,8 @@ std::optional<Estimate> printed_duration(std::string_view text) {
 Estimate narrowed(const Estimate& first, const Estimate& second) {
   const double low = std::max(first.low, second.low), high = std::min(first.high, second.high);
   if (!(low <= high)) return first;
-  const bool narrower = second.high - second.low < first.high - first.low;
-  const double value = narrower ? second.value : first.value;
+  double value = first.value;
+  if (second.high - second.low < first.high - first.low) value = second.value;
   return {std::clamp(value, low, high), low, high};
 }
 
@@ -103,7 +106,8 @@ double images_of_epoch(double images, std::size_t steps, std::size_t global_batc
   const double whole = double(steps) * double(global_batch);
   const double over = images - whole;
   if (over <= 0 && over > -double(global_batch)) return images;
-  return over > 0 && over < double(global_batch) ? whole : kUnknown;
+  if (over > 0 && over < double(global_batch)) return whole;
+  return kUnknown;
 }
 
 Observation observe(const LoggedRun& run) {
@@ -112,7 +116,7 @@ Observation observe(const LoggedRun& run) {
   Observation seen;
   static_cast<Subject&>(seen) = run;
   seen.ranks = run.ranks;
-  seen.rank_batch = run.global_batch % run.ranks == 0 ? run.global_batch / run.ranks : 0;
+  if (run.global_batch % run.ranks == 0) seen.rank_batch = run.global_batch / run.ranks;
   seen.global_batch = run.global_batch;
   seen.steps = later.front().steps;
   seen.images = images_of_epoch(run.images, seen.steps, run.global_batch);

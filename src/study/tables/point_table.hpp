@@ -17,12 +17,12 @@ using RowOf = std::function<Fields(const PointFigures&)>;
 Table point_table(const std::string& id, const std::string& title, const StudyFigures& all,
                   const RowOf& row_of, const Texts& notes);
 
-/// Calls `use(point)` for every point, in order.
-template <typename Use>
-void for_points(const StudyFigures& all, Use use) {
-  for (const SeriesFigures& series : all) {
-    for (const PointFigures& point : series.points) use(point);
-  }
+/// Of every series, in order.
+inline std::vector<const PointFigures*> points_of(const StudyFigures& all) {
+  std::vector<const PointFigures*> points;
+  for (const SeriesFigures& series : all)
+    for (const PointFigures& point : series.points) points.push_back(&point);
+  return points;
 }
 
 /// Nothing where a count is 0, which means unknown.
@@ -31,12 +31,15 @@ Cell count_cell(std::size_t count);
 Cell range_cell(const Estimate& estimate, Show show);
 
 /// Bounds of a range; nothing where low and high are the same.
-inline double low_of(const Estimate& e) { return is_exact(e) ? kUnknown : e.low; }
-inline double high_of(const Estimate& e) { return is_exact(e) ? kUnknown : e.high; }
+double low_of(const Estimate& estimate);
+double high_of(const Estimate& estimate);
 
 /// "nothing computed", "more threads than cores", "includes warm-up" and what else limits a point,
 /// apart by `between`.
 std::string marks_of(const Point& point, const std::string& between);
+
+/// Those that have a row.
+Tables without_empty(Tables tables);
 
 /// All tables of points but those of cost and start-up.
 Tables point_tables(const StudyFigures& all);
@@ -46,6 +49,11 @@ Tables point_tables(const StudyFigures& all);
 /// Series of a table, side by side.
 using Group = std::vector<const SeriesFigures*>;
 using FigureOf = std::function<double(const SeriesFigures&, const PointFigures&)>;
+
+double epoch_figure(const SeriesFigures& series, const PointFigures& point);
+double rate_figure(const SeriesFigures& series, const PointFigures& point);
+double speedup_figure(const SeriesFigures& series, const PointFigures& point);
+double efficiency_figure(const SeriesFigures& series, const PointFigures& point);
 
 /// "GPUs" or "Ranks".
 std::string ranks_heading(Processor processor);

@@ -1,6 +1,5 @@
 #include <numeric>
-
-#include <fmt/ranges.h>
+#include <set>
 
 #include "base/text.hpp"
 #include "study/tables/point_table.hpp"
@@ -11,42 +10,42 @@ namespace {
 /// "all_reduce" as people write it.
 std::string phase_heading(std::size_t phase) {
   const std::string name(kPhaseNames[phase]);
-  return name == "all_reduce" ? "all-reduce" : name;
+  if (name == "all_reduce") return "all-reduce";
+  return name;
 }
 
 /// Phases in which no time was spent anywhere would be columns of zeros.
 std::vector<std::size_t> phases_with(const StudyFigures& all) {
-  std::vector<std::size_t> used;
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    bool any = false;
-    for_points(all, [&](const PointFigures& f) { any = any || f.step_phases[p] > 0; });
-    if (any) used.push_back(p);
-  }
-  return used;
+  std::set<std::size_t> used;
+  for (const PointFigures* f : points_of(all))
+    for (std::size_t p = 0; p < kPhases; ++p)
+      if (f->step_phases[p] > 0) used.insert(p);
+  return {used.begin(), used.end()};
+}
+
+Fields scaling_row(const PointFigures& f) {
+  const Point& p = *f.point;
+  Cell scaling;
+  if (f.series->scaling != Scaling::single) scaling = to_string(f.series->scaling);
+  return {{"scaling", "scaling", Show::text, scaling},
+          {"rank_batch", "batch per rank", Show::count, count_cell(p.rank_batch)},
+          {"global_batch", "global batch", Show::count, count_cell(p.global_batch)},
+          {"repeats", "runs", Show::count, double(p.repeats)},
+          {"epoch_seconds", "epoch, s", Show::seconds, p.epoch.value},
+          {"epoch_range", "from, to", Show::text, range_cell(p.epoch, Show::seconds)},
+          {"images_per_second", "images/s", Show::rate, f.images_per_second.value},
+          {"images_per_second_per_rank", "per rank", Show::rate,
+           f.images_per_second.value / double(p.ranks)},
+          {"speedup", "speedup", Show::ratio, f.epoch_view.speedup.value},
+          {"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value},
+          {"efficiency_range", "from, to", Show::text,
+           range_cell(f.epoch_view.efficiency, Show::percent)},
+          {"marks", "marks", Show::text, marks_of(p, "; ")}};
 }
 
 Table scaling_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    const Point& p = *f.point;
-    const Scaling scaling = f.series->scaling;
-    return {
-        {"scaling", "scaling", Show::text, scaling == Scaling::single ? "" : to_string(scaling)},
-        {"rank_batch", "batch per rank", Show::count, count_cell(p.rank_batch)},
-        {"global_batch", "global batch", Show::count, count_cell(p.global_batch)},
-        {"repeats", "runs", Show::count, double(p.repeats)},
-        {"epoch_seconds", "epoch, s", Show::seconds, p.epoch.value},
-        {"epoch_range", "from, to", Show::text, range_cell(p.epoch, Show::seconds)},
-        {"images_per_second", "images/s", Show::rate, f.images_per_second.value},
-        {"images_per_second_per_rank", "per rank", Show::rate,
-         f.images_per_second.value / double(p.ranks)},
-        {"speedup", "speedup", Show::ratio, f.epoch_view.speedup.value},
-        {"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value},
-        {"efficiency_range", "from, to", Show::text,
-         range_cell(f.epoch_view.efficiency, Show::percent)},
-        {"marks", "marks", Show::text, marks_of(p, "; ")}};
-  };
   return point_table(
-      "scaling", "Scaling by epoch time", all, row,
+      "scaling", "Scaling by epoch time", all, scaling_row,
       {"Epoch: seconds of training steps of an epoch, between barriers, without evaluation and "
        "start-up; median of the epochs after the first. Of several runs the one in the middle by "
        "this time, of "
@@ -64,21 +63,22 @@ Table scaling_table(const StudyFigures& all) {
        "process."});
 }
 
+Fields step_row(const PointFigures& f) {
+  const Point& p = *f.point;
+  if (!known(p.full_step)) return {};
+  return {{"global_batch", "global batch", Show::count, count_cell(p.global_batch)},
+          {"steps", "steps of an epoch", Show::count, double(p.steps)},
+          {"full_step_seconds", "full step, ms", Show::millis, p.full_step.value},
+          {"full_step_range", "from, to", Show::text, range_cell(p.full_step, Show::millis)},
+          {"step_images_per_second", "images/s", Show::rate,
+           double(p.global_batch) / p.full_step.value},
+          {"step_speedup", "scaled speedup", Show::ratio, f.step_view.speedup.value},
+          {"step_efficiency", "efficiency, %", Show::percent, f.step_view.efficiency.value}};
+}
+
 Table step_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    const Point& p = *f.point;
-    if (!known(p.full_step)) return {};
-    return {{"global_batch", "global batch", Show::count, count_cell(p.global_batch)},
-            {"steps", "steps of an epoch", Show::count, double(p.steps)},
-            {"full_step_seconds", "full step, ms", Show::millis, p.full_step.value},
-            {"full_step_range", "from, to", Show::text, range_cell(p.full_step, Show::millis)},
-            {"step_images_per_second", "images/s", Show::rate,
-             double(p.global_batch) / p.full_step.value},
-            {"step_speedup", "scaled speedup", Show::ratio, f.step_view.speedup.value},
-            {"step_efficiency", "efficiency, %", Show::percent, f.step_view.efficiency.value}};
-  };
   return point_table(
-      "steps", "Scaling by full steps", all, row,
+      "steps", "Scaling by full steps", all, step_row,
       {"Full step: one that takes the whole global batch; the median of the slowest rank's time. "
        "The last step of an epoch is partial where fewer images are left, and does not count here.",
        "Step view: speedup = ratio of the image rates of full steps, P0 (B(P)/t(P)) / "
@@ -87,20 +87,22 @@ Table step_table(const StudyFigures& all) {
        "difference."});
 }
 
+Fields serial_row(const PointFigures& f) {
+  if (f.of_fewest_ranks()) return {};
+  const Estimate fit = amdahl_fraction(*f.series).value_or(Estimate{});
+  double limit = amdahl_limit(*f.series, fit).value;
+  const bool determined = fit.low > 0 && fit.high < 1 && most_speedup(*f.series) <= limit;
+  if (!determined) limit = kUnknown;
+  return {{"amdahl", "Amdahl fit, %", Show::percent, fit.value},
+          {"amdahl_range", "from, to", Show::text, range_cell(fit, Show::percent)},
+          {"amdahl_limit", "speedup limit", Show::ratio, limit},
+          {"karp_flatt", "Karp-Flatt, %", Show::percent, f.karp_flatt},
+          {"gustafson", "Gustafson, %", Show::percent, f.gustafson}};
+}
+
 Table serial_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    if (f.of_fewest_ranks()) return {};
-    const Estimate fit = amdahl_fraction(*f.series).value_or(Estimate{});
-    const double limit = amdahl_limit(*f.series, fit).value;
-    const bool determined = fit.low > 0 && fit.high < 1 && most_speedup(*f.series) <= limit;
-    return {{"amdahl", "Amdahl fit, %", Show::percent, fit.value},
-            {"amdahl_range", "from, to", Show::text, range_cell(fit, Show::percent)},
-            {"amdahl_limit", "speedup limit", Show::ratio, determined ? limit : kUnknown},
-            {"karp_flatt", "Karp-Flatt, %", Show::percent, f.karp_flatt},
-            {"gustafson", "Gustafson, %", Show::percent, f.gustafson}};
-  };
   return point_table(
-      "serial_fraction", "Serial fraction", all, row,
+      "serial_fraction", "Serial fraction", all, serial_row,
       {"Amdahl: s of T(P)/T(1) = s + (1 - s)/P, least squares over all P of the series that had a "
        "core for each thread, P counted from the fewest ranks P0; its limit is P0/s. A dash: the "
        "law "
@@ -111,22 +113,23 @@ Table serial_table(const StudyFigures& all) {
        "Gustafson: the s of the scaled speedup S = P - s (P - 1), from the step view."});
 }
 
+Fields communication_row(const PointFigures& f) {
+  const CommunicationFigures& c = f.communication;
+  if (f.of_fewest_ranks()) return {};
+  return {
+      {"inferred_seconds", "inferred, s", Show::seconds, c.inferred},
+      {"inferred_same_batch_seconds", "same batch, s", Show::seconds, c.inferred_same_batch},
+      {"measured_seconds", "measured, s", Show::seconds, c.busy},
+      {"exposed_seconds", "exposed, s", Show::seconds, c.exposed},
+      {"wait_seconds", "waiting, s", Show::seconds, c.wait},
+      {"transfer_seconds", "transfer, s", Show::seconds, c.transfer},
+      {"add_seconds", "adding, s", Show::seconds, c.add},
+      {"exposed_share", "exposed of epoch, %", Show::percent, c.exposed / f.point->epoch.value}};
+}
+
 Table communication_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    const CommunicationFigures& c = f.communication;
-    if (f.of_fewest_ranks()) return {};
-    return {
-        {"inferred_seconds", "inferred, s", Show::seconds, c.inferred},
-        {"inferred_same_batch_seconds", "same batch, s", Show::seconds, c.inferred_same_batch},
-        {"measured_seconds", "measured, s", Show::seconds, c.busy},
-        {"exposed_seconds", "exposed, s", Show::seconds, c.exposed},
-        {"wait_seconds", "waiting, s", Show::seconds, c.wait},
-        {"transfer_seconds", "transfer, s", Show::seconds, c.transfer},
-        {"add_seconds", "adding, s", Show::seconds, c.add},
-        {"exposed_share", "exposed of epoch, %", Show::percent, c.exposed / f.point->epoch.value}};
-  };
   return point_table(
-      "communication", "Communication in an epoch, measured in three ways", all, row,
+      "communication", "Communication in an epoch, measured in three ways", all, communication_row,
       {"Inferred: T(P) - T(P0) P0/P: all that is not ideal scaling; below 0 where it was better.",
        "Same batch: T(P) - T(1)/P against one rank at this rank's batch, where that was run. It "
        "leaves out that small batches are slower.",
@@ -135,18 +138,19 @@ Table communication_table(const StudyFigures& all) {
        "Exposed: the part that nothing hid, the phase all_reduce."});
 }
 
+Fields bandwidth_row(const PointFigures& f) {
+  const CommunicationFigures& c = f.communication;
+  if (!std::isfinite(c.busbw)) return {};
+  return {{"all_reduce", "all-reduce", Show::text, f.run->all_reduce},
+          {"steps", "steps of an epoch", Show::count, double(f.point->steps)},
+          {"bytes_per_step", "a step sums", Show::bytes, c.bytes},
+          {"algbw_GBps", "algbw, GB/s", Show::gigabytes, c.algbw},
+          {"busbw_GBps", "busbw, GB/s", Show::gigabytes, c.busbw},
+          {"link_busbw_GBps", "of transfer, GB/s", Show::gigabytes, c.link_busbw}};
+}
+
 Table bandwidth_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    const CommunicationFigures& c = f.communication;
-    if (!std::isfinite(c.busbw)) return {};
-    return {{"all_reduce", "all-reduce", Show::text, f.run->all_reduce},
-            {"steps", "steps of an epoch", Show::count, double(f.point->steps)},
-            {"bytes_per_step", "a step sums", Show::bytes, c.bytes},
-            {"algbw_GBps", "algbw, GB/s", Show::gigabytes, c.algbw},
-            {"busbw_GBps", "busbw, GB/s", Show::gigabytes, c.busbw},
-            {"link_busbw_GBps", "of transfer, GB/s", Show::gigabytes, c.link_busbw}};
-  };
-  return point_table("bandwidth", "Bandwidth of the all-reduce", all, row,
+  return point_table("bandwidth", "Bandwidth of the all-reduce", all, bandwidth_row,
                      {"GB = 10^9 bytes. algbw = bytes summed in a step / the slowest rank's time "
                       "inside the all-reduce, which includes waiting for later ranks; busbw = "
                       "algbw x 2(P-1)/P, comparable with a link.",
@@ -154,19 +158,21 @@ Table bandwidth_table(const StudyFigures& all) {
                       "waiting and adding: the rate of the link. Sums in shared memory use none."});
 }
 
+Fields phase_row(const PointFigures& f, const std::vector<std::size_t>& used) {
+  Fields fields;
+  if (f.run == nullptr || !std::isfinite(f.step_phases[0])) return fields;
+  for (const std::size_t p : used) {
+    fields.push_back({std::string(kPhaseNames[p]) + "_seconds", phase_heading(p) + ", ms",
+                      Show::millis, f.step_phases[p]});
+  }
+  const double step = std::accumulate(f.step_phases.begin(), f.step_phases.end(), 0.0);
+  fields.push_back({"step_seconds", "step, ms", Show::millis, step});
+  return fields;
+}
+
 Table phase_table(const StudyFigures& all) {
   const auto used = phases_with(all);
-  const auto row = [&](const PointFigures& f) {
-    Fields fields;
-    if (f.run == nullptr || !std::isfinite(f.step_phases[0])) return fields;
-    for (const std::size_t p : used) {
-      fields.push_back({std::string(kPhaseNames[p]) + "_seconds", phase_heading(p) + ", ms",
-                        Show::millis, f.step_phases[p]});
-    }
-    const double step = std::accumulate(f.step_phases.begin(), f.step_phases.end(), 0.0);
-    fields.push_back({"step_seconds", "step, ms", Show::millis, step});
-    return fields;
-  };
+  const auto row = [&](const PointFigures& f) { return phase_row(f, used); };
   return point_table(
       "phases", "Where the time of a full step goes", all, row,
       {"Mean over the full steps of the steady epochs and over ranks, of the run that stands for "
@@ -177,22 +183,24 @@ Table phase_table(const StudyFigures& all) {
        "bookkeeping."});
 }
 
+Fields loss_row(const PointFigures& f, const std::vector<std::size_t>& used) {
+  Fields fields;
+  if (!f.losses) return fields;
+  const Losses& loss = *f.losses;
+  fields = {{"lost_seconds", "lost, s", Show::seconds, loss.lost},
+            {"lost_share", "of epoch, %", Show::percent, loss.lost / f.point->epoch.value}};
+  for (const std::size_t p : used) {
+    fields.push_back({std::string(kPhaseNames[p]) + "_lost_seconds", phase_heading(p) + ", s",
+                      Show::seconds, loss.phases[p]});
+  }
+  fields.push_back({"waiting_seconds", "of it waiting, s", Show::seconds, loss.waiting});
+  fields.push_back({"rest_seconds", "rest, s", Show::seconds, loss.rest});
+  return fields;
+}
+
 Table loss_table(const StudyFigures& all) {
   const auto used = phases_with(all);
-  const auto row = [&](const PointFigures& f) {
-    Fields fields;
-    if (!f.losses) return fields;
-    const Losses& loss = *f.losses;
-    fields = {{"lost_seconds", "lost, s", Show::seconds, loss.lost},
-              {"lost_share", "of epoch, %", Show::percent, loss.lost / f.point->epoch.value}};
-    for (const std::size_t p : used) {
-      fields.push_back({std::string(kPhaseNames[p]) + "_lost_seconds", phase_heading(p) + ", s",
-                        Show::seconds, loss.phases[p]});
-    }
-    fields.push_back({"waiting_seconds", "of it waiting, s", Show::seconds, loss.waiting});
-    fields.push_back({"rest_seconds", "rest, s", Show::seconds, loss.rest});
-    return fields;
-  };
+  const auto row = [&](const PointFigures& f) { return loss_row(f, used); };
   return point_table(
       "losses", "What the lost efficiency consists of", all, row,
       {"Lost: T(P) - T(P0) P0/P, seconds of an epoch more than with ideal scaling. A phase "
@@ -203,18 +211,20 @@ Table loss_table(const StudyFigures& all) {
        "Rest: unevenness of the ranks and time between steps."});
 }
 
+Fields factor_row(const PointFigures& f) {
+  Fields fields;
+  if (!std::isfinite(f.factors.front())) return fields;
+  for (std::size_t i = 0; i < kFactors.size(); ++i) {
+    const auto& [key, heading] = kFactors[i];
+    fields.push_back({key, std::string(heading) + ", %", Show::percent, f.factors[i]});
+  }
+  fields.push_back({"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value});
+  return fields;
+}
+
 Table factor_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) {
-    Fields fields;
-    for (std::size_t i = 0; i < kFactors.size(); ++i) {
-      const auto& [key, heading] = kFactors[i];
-      fields.push_back({key, std::string(heading) + ", %", Show::percent, f.factors[i]});
-    }
-    fields.push_back({"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value});
-    return std::isfinite(f.factors.front()) ? fields : Fields();
-  };
   return point_table(
-      "factors", "Where efficiency was lost", all, row,
+      "factors", "Where efficiency was lost", all, factor_row,
       {"Useful time of a rank: its steps in the median epoch without waiting for the all-reduce. "
        "Load balance: its mean / its most over ranks. Serialisation: its most / the epoch on an "
        "ideal network, whose messages take no time. Transfer: that / the epoch. Their product is "
@@ -224,22 +234,22 @@ Table factor_table(const StudyFigures& all) {
        "Efficiency is that of the epoch view: global efficiency / the parallel efficiency on P0."});
 }
 
+Fields straggler_row(const PointFigures& f) {
+  const auto& [compute, slowest, host] = f.stragglers;
+  if (f.run == nullptr || f.ranks() < 2 || std::isnan(compute.mean)) return {};
+  return {{"compute_min_seconds", "fastest rank, ms", Show::millis, compute.min},
+          {"compute_mean_seconds", "mean, ms", Show::millis, compute.mean},
+          {"compute_max_seconds", "slowest rank, ms", Show::millis, compute.max},
+          {"imbalance", "slowest / mean", Show::ratio, compute.max / compute.mean},
+          {"slowest", "slowest", Show::text, "rank " + std::to_string(slowest) + " on " + host},
+          {"step_median_seconds", "step, median, ms", Show::millis,
+           f.run->steady_full_step_seconds.median},
+          {"step_p90_seconds", "step, p90, ms", Show::millis, f.run->steady_full_step_seconds.p90}};
+}
+
 Table straggler_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    const auto& [compute, slowest, host] = f.stragglers;
-    if (f.run == nullptr || f.ranks() < 2 || std::isnan(compute.mean)) return {};
-    return {
-        {"compute_min_seconds", "fastest rank, ms", Show::millis, compute.min},
-        {"compute_mean_seconds", "mean, ms", Show::millis, compute.mean},
-        {"compute_max_seconds", "slowest rank, ms", Show::millis, compute.max},
-        {"imbalance", "slowest / mean", Show::ratio, compute.max / compute.mean},
-        {"slowest", "slowest", Show::text, "rank " + std::to_string(slowest) + " on " + host},
-        {"step_median_seconds", "step, median, ms", Show::millis,
-         f.run->steady_full_step_seconds.median},
-        {"step_p90_seconds", "step, p90, ms", Show::millis, f.run->steady_full_step_seconds.p90}};
-  };
   return point_table(
-      "stragglers", "How even the ranks were", all, row,
+      "stragglers", "How even the ranks were", all, straggler_row,
       {"By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in "
        "the last epoch of the run that stands for the repeats. Where ranks have "
        "different batches, each time is scaled to the mean batch.",
@@ -249,44 +259,14 @@ Table straggler_table(const StudyFigures& all) {
 
 /// Of a terminal's width: a note says the rest.
 std::string short_label(const Series& series) {
+  std::string label = series.label;
   const std::string rest = std::string(", ") + to_string(series.processor);
-  const auto at =
-      series.processor == Processor::timed ? series.label.find(rest) : std::string::npos;
-  return at == std::string::npos ? series.label : std::string(series.label).erase(at, rest.size());
+  const auto at = label.find(rest);
+  if (series.processor == Processor::timed && at != label.npos) label.erase(at, rest.size());
+  return label;
 }
 
 }  // namespace
-
-Table point_table(const std::string& id, const std::string& title, const StudyFigures& all,
-                  const RowOf& row_of, const Texts& notes) {
-  Table table{.id = id, .title = title, .notes = notes};
-  for_points(all, [&](const PointFigures& f) {
-    Fields fields = row_of(f);
-    if (fields.empty()) return;
-    fields.insert(fields.begin(), {{"series", "series", Show::text, f.series->label},
-                                   {"ranks", "P", Show::count, double(f.ranks())},
-                                   {"hosts", "hosts", Show::count, double(f.point->hosts)}});
-    table.add_fields(fields);
-  });
-  return table;
-}
-
-Cell count_cell(std::size_t count) { return count == 0 ? Cell() : Cell(double(count)); }
-
-Cell range_cell(const Estimate& estimate, Show show) {
-  if (!known(estimate) || is_exact(estimate)) return {};
-  return cell_text(estimate.low, show) + " to " + cell_text(estimate.high, show);
-}
-
-std::string marks_of(const Point& point, const std::string& between) {
-  Texts marks;
-  if (point.processor == Processor::timed) marks.emplace_back("nothing computed");
-  if (point.oversubscribed) marks.emplace_back("more threads than cores");
-  if (point.includes_warm_up) marks.emplace_back("includes warm-up");
-  if (point.disturbed) marks.emplace_back("disturbed");
-  if (is_single_run(point)) marks.emplace_back("single run");
-  return fmt::format("{}", fmt::join(marks, between));
-}
 
 Table overview_table(const StudyFigures& all) {
   Table table{.id = "overview",
@@ -298,14 +278,15 @@ Table overview_table(const StudyFigures& all) {
                           {"speedup", "speedup", Show::ratio},
                           {"efficiency", "efficiency, %", Show::percent},
                           {"marks", "", Show::text}}};
-  for_points(all, [&](const PointFigures& f) {
-    const bool first = f.point == &f.series->points.front();
-    table.add({first ? short_label(*f.series) : " ", double(f.ranks()), f.point->epoch.value,
-               f.images_per_second.value, f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
-               f.point->oversubscribed ? "*" : " "});
-  });
   bool starred = false;
-  for_points(all, [&](const PointFigures& f) { starred = starred || f.point->oversubscribed; });
+  for (const PointFigures* f : points_of(all)) {
+    std::string label = " ";
+    if (f->point == &f->series->points.front()) label = short_label(*f->series);
+    const char* mark = f->point->oversubscribed ? "*" : " ";
+    starred |= f->point->oversubscribed;
+    table.add({label, double(f->ranks()), f->point->epoch.value, f->images_per_second.value,
+               f->epoch_view.speedup.value, f->epoch_view.efficiency.value, mark});
+  }
   if (starred) table.notes.emplace_back("*: more threads than cores.");
   for (const SeriesFigures& series : all)
     if (series.series->processor == Processor::timed)

@@ -14,16 +14,31 @@ namespace {
 /// The name of the run's directory.
 std::string name_of(const std::filesystem::path& file) {
   const auto folder = file.parent_path().filename().string();
-  return folder.empty() ? file.string() : folder;
+  if (folder.empty()) return file.string();
+  return folder;
 }
 
 void add_run(Table& table, const RunResult& run) {
-  const bool any = !run.epochs.empty();
-  const bool timed = any && observe(run).processor == Processor::timed;
-  table.add({name_of(run.file), run.model + (timed ? " (nothing computed)" : ""),
-             double(run.world_size()), double(run.global_batch), double(run.epochs.size()),
-             any ? observe(run).epoch.value : kUnknown,
-             any ? run.epochs.back().val_accuracy : kUnknown, run.outcome, run.failure});
+  std::string model = run.model;
+  double seconds = kUnknown, accuracy = kUnknown;
+  if (!run.epochs.empty()) {
+    const Observation seen = observe(run);
+    if (seen.processor == Processor::timed) model += " (nothing computed)";
+    seconds = seen.epoch.value;
+    accuracy = run.epochs.back().val_accuracy;
+  }
+  table.add({name_of(run.file), model, double(run.world_size()), double(run.global_batch),
+             double(run.epochs.size()), seconds, accuracy, run.outcome, run.failure});
+}
+
+std::size_t batch_of_rank(const Attempt& attempt) {
+  if (attempt.rank_batch > 0) return attempt.rank_batch;
+  return attempt.global_batch / attempt.ranks;
+}
+
+std::size_t batch_of_all(const Attempt& attempt) {
+  if (attempt.global_batch > 0) return attempt.global_batch;
+  return attempt.rank_batch * attempt.ranks;
 }
 
 /// Memory of the rank that holds most.
@@ -54,8 +69,15 @@ void add_batch(Batches& batches, const std::string& model, const Point& p, const
 /// Seconds of the slowest rank.
 double startup_seconds(const RunResult* run, const std::string& item) {
   if (run == nullptr) return kUnknown;
-  const auto found = std::ranges::find(run->startup, item, [](auto& one) { return one.first; });
-  return found == run->startup.end() ? kUnknown : found->second;
+  for (const auto& [name, seconds] : run->startup)
+    if (name == item) return seconds;
+  return kUnknown;
+}
+
+/// Of all items; unknown where that was not measured.
+double startup_seconds(const RunResult* run) {
+  if (run == nullptr || !(run->startup_seconds > 0)) return kUnknown;
+  return run->startup_seconds;
 }
 
 bool same_processor(const Observation& a, const Observation& b) {
@@ -69,8 +91,9 @@ bool same_work(const Observation& a, const Observation& b) {
 }
 
 std::string processor_name(const Observation& o) {
-  return std::string(to_string(o.processor)) + " (" + o.source +
-         (o.variant.empty() ? "" : ", " + o.variant) + ")";
+  std::string text = std::string(to_string(o.processor)) + " (" + o.source;
+  if (!o.variant.empty()) text += ", " + o.variant;
+  return text + ")";
 }
 
 void add_row(Table& table, const Observation& slow, const Observation& fast) {
@@ -96,29 +119,41 @@ void add_row(Table& table, const Observation& slow, const Observation& fast) {
        {"printed_ratio_high", "at most", Show::ratio, high_of(printed)}});
 }
 
+double epoch_seconds(const Observation& o) { return o.epoch.value; }
+
+/// The repeats of each processor and its options.
+using Machines = std::vector<Members>;
+
+void add_to_machine(Machines& machines, const Observation& seen) {
+  const auto is_same = [&](const Members& repeats) {
+    return same_processor(*repeats.front(), seen) && repeats.front()->variant == seen.variant;
+  };
+  group_of(machines, is_same).push_back(&seen);
+}
+
 /// Every two processors that did the same work, the slower one first.
-void add_pairs(Table& table, const std::vector<Members>& all) {
+void add_pairs(Table& table, const Machines& all) {
   Observations machines = values_of(all, merged);
-  std::ranges::stable_sort(machines, std::greater(),
-                           [](const Observation& machine) { return machine.epoch.value; });
+  std::ranges::stable_sort(machines, std::greater(), epoch_seconds);
   for (auto slow = machines.begin(); slow != machines.end(); ++slow) {
     for (auto fast = slow + 1; fast != machines.end(); ++fast)
       if (!same_processor(*slow, *fast)) add_row(table, *slow, *fast);
   }
 }
 
+Fields cost_row(const PointFigures& f) {
+  return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
+          {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
+           f.device_seconds * 100 / 3600},
+          {"epoch_seconds", "epoch, s", Show::seconds, f.point->epoch.value},
+          {"watt_hours_per_epoch", "Wh per epoch", Show::rate, f.energy.total() / 3600},
+          {"joules_per_image", "J per image", Show::rate, f.energy.total() / f.point->images},
+          {"energy_of", "energy of", Show::text, f.energy.includes()}};
+}
+
 Table cost_table(const StudyFigures& all) {
-  const auto row = [](const PointFigures& f) -> Fields {
-    return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
-            {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
-             f.device_seconds * 100 / 3600},
-            {"epoch_seconds", "epoch, s", Show::seconds, f.point->epoch.value},
-            {"watt_hours_per_epoch", "Wh per epoch", Show::rate, f.energy.total() / 3600},
-            {"joules_per_image", "J per image", Show::rate, f.energy.total() / f.point->images},
-            {"energy_of", "energy of", Show::text, f.energy.includes()}};
-  };
   return point_table(
-      "cost", "Device hours and energy", all, row,
+      "cost", "Device hours and energy", all, cost_row,
       {"Device hours: ranks x epoch time, as a site bills them, without start-up "
        "and evaluation. A rank is one GPU or the threads of one rank.",
        "Energy: of the training steps, by the counters of GPUs (NVML) and of hosts "
@@ -126,26 +161,32 @@ Table cost_table(const StudyFigures& all) {
        "only rows that include the same. A dash: not measured."});
 }
 
+/// Of all runs, in their order.
+Texts startup_item_names(const StudyFigures& all) {
+  Texts items;
+  for (const PointFigures* f : points_of(all)) {
+    if (f->run == nullptr) continue;
+    for (const auto& [item, seconds] : f->run->startup) items.push_back(item);
+  }
+  return each_once(items);
+}
+
+Fields startup_row(const PointFigures& f, const Texts& items) {
+  Fields fields;
+  const Point& p = *f.point;
+  if (f.run == nullptr && !known(p.first_epoch)) return fields;
+  fields = {{"startup_seconds", "start-up, s", Show::seconds, startup_seconds(f.run)}};
+  for (const std::string& item : items)
+    fields.push_back({item + "_seconds", item, Show::seconds, startup_seconds(f.run, item)});
+  fields.push_back({"first_epoch_seconds", "first epoch, s", Show::seconds, p.first_epoch.value});
+  fields.push_back({"first_epoch_excess_seconds", "more than steady, s", Show::seconds,
+                    p.first_epoch.value - p.epoch.value});
+  return fields;
+}
+
 Table startup_table(const StudyFigures& all) {
-  Texts items;  // of all runs, in their order
-  for_points(all, [&](const PointFigures& f) {
-    if (f.run == nullptr) return;
-    for (const auto& [item, seconds] : f.run->startup) items.push_back(item);
-  });
-  items = each_once(items);
-  const auto row = [&](const PointFigures& f) {
-    Fields fields;
-    const Point& p = *f.point;
-    if (f.run == nullptr && !known(p.first_epoch)) return fields;
-    const double total = f.run == nullptr ? kUnknown : f.run->startup_seconds;
-    fields = {{"startup_seconds", "start-up, s", Show::seconds, total > 0 ? total : kUnknown}};
-    for (const std::string& item : items)
-      fields.push_back({item + "_seconds", item, Show::seconds, startup_seconds(f.run, item)});
-    fields.push_back({"first_epoch_seconds", "first epoch, s", Show::seconds, p.first_epoch.value});
-    fields.push_back({"first_epoch_excess_seconds", "more than steady, s", Show::seconds,
-                      p.first_epoch.value - p.epoch.value});
-    return fields;
-  };
+  const Texts items = startup_item_names(all);
+  const auto row = [&](const PointFigures& f) { return startup_row(f, items); };
   return point_table("startup", "Start-up and the first epoch", all, row,
                      {"Start-up: everything before the first step, of the rank that took longest. "
                       "Each item is the longest of a rank, so they may add up to more. It belongs "
@@ -166,21 +207,20 @@ std::string subject_of(const Series& series, const StudyFigures& all) {
   if (!series.variant.empty()) name += ", " + series.variant;
   if (processors.size() > 1) name += std::string(", ") + to_string(series.processor);
   if (pixels.size() > 1) name += fmt::format(", {} pixels", series.image_size);
-  return name + (series.source == "rueda" ? "" : " (" + series.source + ")");
+  return name + series.source_remark();
 }
 
 Table batch_table(const Study& study, const StudyFigures& all) {
   Batches batches;
-  for_points(all, [&](const PointFigures& f) {
-    const Point& p = *f.point;
-    if (p.rank_batch > 0)
-      add_batch(batches, subject_of(*f.series, all), p,
-                p.processor == Processor::timed ? "nothing computed" : "");
-  });
+  for (const PointFigures* f : points_of(all)) {
+    if (f->point->rank_batch == 0) continue;
+    const char* marks = f->point->processor == Processor::timed ? "nothing computed" : "";
+    add_batch(batches, subject_of(*f->series, all), *f->point, marks);
+  }
   for (const Attempt& a : study.failed) {
     Point refused;
     refused.ranks = a.ranks;
-    refused.rank_batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
+    refused.rank_batch = batch_of_rank(a);
     const bool memory = a.message.find("memory") != std::string::npos;
     add_batch(batches, a.model, refused, memory ? "refused: memory" : "failed");
   }
@@ -209,9 +249,9 @@ Table run_table(const Study& study) {
   for (const RunResult& run : study.runs) add_run(table, run);
   for (const RunResult& run : study.empty_runs) add_run(table, run);
   for (const Attempt& a : study.failed) {
-    const std::size_t batch = a.global_batch > 0 ? a.global_batch : a.rank_batch * a.ranks;
-    table.add({name_of(a.file), a.model, double(a.ranks), double(batch), Cell(), Cell(), Cell(),
-               a.exit_code == 2 ? "refused" : "failed", a.message});
+    const char* outcome = a.exit_code == 2 ? "refused" : "failed";
+    table.add({name_of(a.file), a.model, double(a.ranks), double(batch_of_all(a)), Cell(), Cell(),
+               Cell(), outcome, a.message});
   }
   for (const Unreadable& file : study.unreadable) {
     const Cell none;
@@ -220,18 +260,23 @@ Table run_table(const Study& study) {
   return table;
 }
 
+/// Whether the book ran something on one processor.
+bool has_book(const Observations& observations) {
+  for (const Observation& o : observations)
+    if (o.source == kBookSource && o.ranks == 1) return true;
+  return false;
+}
+
 }  // namespace
 
 Table acceleration_table(const Observations& observations) {
-  std::vector<std::vector<Members>> works;  // as they were given
+  std::vector<Machines> works;  // as they were given
   for (const Observation& seen : observations) {
     if (seen.ranks != 1 || seen.global_batch == 0) continue;
-    auto& machines = group_of(works, [&](const std::vector<Members>& work) {
+    const auto is_same = [&](const Machines& work) {
       return same_work(*work.front().front(), seen);
-    });
-    group_of(machines, [&](const Members& repeats) {
-      return same_processor(*repeats.front(), seen) && repeats.front()->variant == seen.variant;
-    }).push_back(&seen);
+    };
+    add_to_machine(group_of(works, is_same), seen);
   }
   Table table{.id = "acceleration",
               .title = "Acceleration: one processor against another",
@@ -242,8 +287,7 @@ Table acceleration_table(const Observations& observations) {
                         "As printed: from the rounded seconds of an epoch in a log; the ratio "
                         "before uses the printed time per step, too, where there is one."}};
   for (const auto& machines : works) add_pairs(table, machines);
-  if (std::ranges::any_of(observations,
-                          [](const auto& o) { return o.source == kBookSource && o.ranks == 1; })) {
+  if (has_book(observations)) {
     table.notes.push_back(
         "The \"nearly 10x\" of Torres 2026, ch. 10 is 220 s / 24 s of first epochs; steady it is "
         "215 s / 14 s = 15.4, and 15.0 with the 73 ms per step that the same log prints.");
@@ -255,8 +299,7 @@ Tables study_tables(const Study& study, const StudyFigures& all) {
   Tables tables = point_tables(all);
   tables.insert(tables.end(),
                 {cost_table(all), startup_table(all), batch_table(study, all), run_table(study)});
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
-  return tables;
+  return without_empty(std::move(tables));
 }
 
 }  // namespace rueda

@@ -67,10 +67,11 @@ std::size_t wrong_sums(Communicator& comm, std::size_t length) {
   DriverReduceDevice device(length);
   RingAllReduce ring(std::make_unique<MpiExchange>(comm), device);
   const std::span<float> slice = memory.span();
+  ReduceJournal unread;
   std::size_t wrong = 0;
   for (int repetition = 0; repetition < 3; ++repetition) {
     for (std::size_t i = 0; i < length; ++i) slice[i] = test::whole_value(comm.rank(), i);
-    device.wait(ring.sum(slice, device.record()));
+    device.wait(ring.sum(slice, device.record(), unread));
     for (std::size_t i = 0; i < length; ++i) wrong += slice[i] != test::whole_sum(comm.size(), i);
   }
   return wrong;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -5,11 +6,13 @@
 #include "base/files.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "tests/support/common.hpp"
+#include "tests/support/logged_text.hpp"
 
 namespace rueda {
 namespace {
 
 using Catch::Contains;
+using test::LoggedText;
 
 constexpr std::size_t kCounterRange = 262'143'328'850;  // microjoules
 
@@ -28,10 +31,11 @@ struct Tree : test::ScratchDirectory {
 };
 
 TEST_CASE("host energy: packages and DRAM, each once, through wraps", "[energy]") {
+  LoggedText logged;
   const Tree tree;
   CHECK(std::isnan(tree.open()->energy_joules()));
   CHECK(std::isnan(open_host_monitor("/none")->energy_joules()));
-  CHECK(open_host_monitor("/none")->take_trouble().empty());
+  CHECK(logged.take().empty());
   const auto set = [&tree](std::size_t i) {
     tree.add("intel-rapl:0", "package-0",
              (kCounterRange - 100'000'000 + i * 30'000'000) % kCounterRange);
@@ -47,7 +51,7 @@ TEST_CASE("host energy: packages and DRAM, each once, through wraps", "[energy]"
     set(i);
     CHECK(host->energy_joules() == Approx(double(i) * (30 + 20 + 40)).epsilon(0.01));
   }
-  CHECK(host->take_trouble().empty());
+  CHECK(logged.take().empty());
 }
 
 TEST_CASE("host energy: dies of a package that show one counter count once", "[energy]") {
@@ -62,14 +66,15 @@ TEST_CASE("host energy: dies of a package that show one counter count once", "[e
     tree.add("intel-rapl:8", "package-1-die-0", i * 30'000'000);  // another package
   };
   set(0);
+  LoggedText logged;
   const auto host = tree.open();
-  CHECK_THAT(host->take_trouble(), Contains("dies of package-0 of ") &&
-                                       Contains("one energy counter, which counts once"));
+  CHECK_THAT(logged.take(), Contains("note: rank 0: dies of package-0 of ") &&
+                                Contains("one energy counter, which counts once"));
   for (std::size_t i = 0; i <= 10; ++i) {
     set(i);
     CHECK(host->energy_joules() == Approx(double(i) * (100 + 30)).epsilon(1e-6));
   }
-  CHECK(host->take_trouble().empty());
+  CHECK(logged.take().empty());
 }
 
 TEST_CASE("host energy: dies with counters of their own are added, however they begin",
@@ -83,7 +88,6 @@ TEST_CASE("host energy: dies with counters of their own are added, however they 
   };
   set(0);
   const auto host = tree.open();
-  host->take_trouble();
   for (std::size_t i = 1; i <= 10; ++i) {
     set(i);
     const double joules = host->energy_joules();
@@ -98,6 +102,7 @@ TEST_CASE("host energy: nonsense makes it unknown for good, with one message", "
   const std::string text = GENERATE("", "much", "-5", "300000001e1", "12 13", "\x1b[31m1", "0x10",
                                     "0", "99999999999999999999999", "262143328851", "200000000000");
   CAPTURE(file, text);
+  LoggedText logged;
   const Tree tree;
   tree.add("intel-rapl:0", "package-0", 300'000'000);
   const auto host = tree.open();
@@ -107,10 +112,10 @@ TEST_CASE("host energy: nonsense makes it unknown for good, with one message", "
   CHECK(std::isnan(host->energy_joules()) != holds);
   tree.add("intel-rapl:0", "package-0", 300'000'000);
   CHECK(std::isnan(host->energy_joules()) != holds);
-  const std::string said = host->take_trouble();
-  CHECK(said.empty() == holds);
-  if (!holds) CHECK_THAT(said, Contains("intel-rapl:0") && !Contains("\x1b") && !Contains("\n"));
-  CHECK(host->take_trouble().empty());
+  const std::string said = logged.take();
+  CHECK(std::ranges::count(said, '\n') == (holds ? 0 : 1));
+  if (!holds) CHECK_THAT(said, Contains("warning: rank 0: ") && Contains("intel-rapl:0"));
+  CHECK_THAT(said, !Contains("\x1b"));
 }
 
 TEST_CASE("host energy: what cannot be read is named, with the remedy", "[energy]") {
@@ -120,9 +125,10 @@ TEST_CASE("host energy: what cannot be read is named, with the remedy", "[energy
   fs::remove(tree.path() / "intel-rapl:1/energy_uj");
   // Regular to look at, but reading it fails, for root, too.
   fs::create_symlink("/proc/self/mem", tree.path() / "intel-rapl:1/energy_uj");
+  LoggedText logged;
   const auto host = tree.open();
   CHECK(std::isnan(host->energy_joules()));  // not of a part
-  CHECK_THAT(host->take_trouble(),
+  CHECK_THAT(logged.take(),
              Contains("intel-rapl:1/energy_uj: it cannot be read") && Contains("sudo chmod a+r"));
 }
 

@@ -1,15 +1,20 @@
 #include "base/split.hpp"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "../../support/common.hpp"
-#include "base/bounded_json.hpp"
 #include "base/error.hpp"
+#include "base/json_fields.hpp"
 #include "base/text.hpp"
 #include "launch/machine.hpp"
 
@@ -173,13 +178,56 @@ TEST_CASE("what is no JSON is refused with its byte", "[json]") {
 
 TEST_CASE("a whole number is one that a double holds too", "[json]") {
   const auto number = [](const char* text) {
-    return whole_number(parse_json(std::string("{\"n\":") + text + "}", kFile), "n");
+    return JsonView(parse_json(std::string("{\"n\":") + text + "}", kFile)).count("n");
   };
   CHECK(number("0") == 0);
   CHECK(number("9007199254740992") == std::size_t{1} << 53);
   for (const char* text : {"9007199254740993", "-1", "1.0", "1e3", "\"1\"", "null", "true"}) {
     CAPTURE(text);
-    CHECK_THROWS_WITH(number(text), "'n' is not a whole number");
+    CHECK_THROWS_AS(number(text), InputError);
+  }
+}
+
+enum class Colour { red, green };
+constexpr auto words_of(Colour) { return std::array{"red", "green"}; }
+
+struct Leaf {
+  int size = 0;
+  Colour colour = Colour::red;
+};
+auto fields_of(const Leaf&) {
+  return std::tuple{Field{"size", &Leaf::size}, Field{"colour", &Leaf::colour}};
+}
+
+struct Twig {
+  std::vector<Leaf> leaves;
+  std::optional<bool> dry;
+  std::vector<std::pair<std::string, double>> lengths;
+  double age = 0;
+};
+auto fields_of(const Twig&) {
+  return std::tuple{Field{"leaves", &Twig::leaves}, Field{"dry", &Twig::dry},
+                    Field{"lengths", &Twig::lengths}, NanField{"age", &Twig::age}};
+}
+
+TEST_CASE("one list of fields writes a record, reads it and names what is wrong", "[json]") {
+  const std::string text =
+      R"({"leaves":[{"size":-3,"colour":"green"}],"dry":null,"lengths":{"b":1.5,"a":2.0},"age":null})";
+  const Twig twig = from_text<Twig>(text);
+  CHECK(twig.leaves.at(0).size == -3);
+  CHECK(text_of(json_of(twig)) == text);
+  for (const auto& [from, to, why] :
+       {std::tuple("\"size\"", "\"sizes\"", "leaves[0].size is missing"),
+        {"-3", "0.5", "leaves[0].size is not a whole number from -2147483648"},
+        {"-3", "3000000000", "leaves[0].size is not a whole number from -2147483648"},
+        {"\"green\"", "\"blue\"", "leaves[0].colour is none of its words"},
+        {"\"green\"", "1", "leaves[0].colour is not a text"},
+        {"\"dry\":null", "\"dry\":0", "dry is neither true nor false"},
+        {"1.5", "[]", "lengths.b is not a number"},
+        {"\"age\":null", "\"age\":\"\"", "age is not a number"}}) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), std::string(from).size(), to);
+    CHECK_THROWS_WITH(from_text<Twig>(wrong), why);
   }
 }
 

@@ -40,7 +40,7 @@ class SoloSum final : public AllReduce {
  public:
   explicit SoloSum(float error = 0) : error_(error) {}
   std::string_view name() const override { return "solo"; }
-  Event sum(std::span<float> slice, Event ready) override {
+  Event sum(std::span<float> slice, Event ready, ReduceJournal&) override {
     ++sums;
     slice.back() += error_;
     return ready;
@@ -56,7 +56,7 @@ class LateSum final : public AllReduce {
  public:
   LateSum(RankGroup& group, int late) : group_(group), late_(late) {}
   std::string_view name() const override { return "late"; }
-  Event sum(std::span<float> slice, Event ready) override {
+  Event sum(std::span<float> slice, Event ready, ReduceJournal&) override {
     const auto all = from_bytes<float>(group_.all_gather(std::as_bytes(slice)));
     std::ranges::fill(slice, 0.0F);
     for (const auto& floats : all)

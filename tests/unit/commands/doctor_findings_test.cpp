@@ -99,7 +99,7 @@ TEST_CASE("findings on the launch", "[doctor]") {
 }
 
 TEST_CASE("findings on versions name component and ranks", "[doctor]") {
-  check(one(good_cluster(2, 2), 3, [](RankFacts& r) { r.versions[1].second = "MPICH 4"; }), kFault,
+  check(one(good_cluster(2, 2), 3, [](RankFacts& r) { r.versions[1][1] = "MPICH 4"; }), kFault,
         "versions of MPI differ between ranks: MPICH 4 on rank 3, Open MPI 5 on ranks 0-2",
         "same program");
   check(one(good_cluster(2, 2), 3, [](RankFacts& r) { r.versions.pop_back(); }), kFault,
@@ -274,9 +274,10 @@ TEST_CASE("findings on transfers of host memory", "[doctor]") {
 TEST_CASE("only a signal of its own is a crash", "[doctor]") {
   for (const int own : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGKILL, 0})
     CHECK(end_by_signal(own, false) == End::crashed);
-  for (const int foreign : {SIGTERM, SIGINT, SIGHUP, kEndTransfer})
+  for (const int foreign : {SIGTERM, SIGINT, SIGHUP})
     CHECK(end_by_signal(foreign, false) == End::waited);
-  CHECK(end_by_signal(SIGKILL, true) == End::waited);  // the supervisor's own
+  CHECK(end_by_signal(SIGKILL, true) == End::waited);   // the supervisor's own
+  CHECK(end_by_signal(SIGSEGV, true) == End::crashed);  // before that came
 }
 
 TEST_CASE("findings on steps that did not end", "[doctor]") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "commands/doctor/facts_json.hpp"
 #include "commands/doctor/process.hpp"
 #include "launch/machine.hpp"
 #include "tests/support/common.hpp"
@@ -27,7 +28,7 @@ long ranks_lines(const ClusterFacts& cluster) {
 
 TEST_CASE("the launcher is known by its variables", "[doctor]") {
   const auto facts = [](const std::map<std::string, std::string>& variables) {
-    return nlohmann::json(read_launch(environment(variables)));
+    return json_of(read_launch(environment(variables)));
   };
   CHECK(facts({{"SLURM_JOB_ID", "7"},
                {"SLURM_NTASKS", "8"},
@@ -35,8 +36,7 @@ TEST_CASE("the launcher is known by its variables", "[doctor]") {
                {"SLURM_JOB_NUM_NODES", "2"},
                {"SLURM_CPUS_PER_TASK", "4"},
                {"SLURM_JOB_GPUS", "0,1"}}) ==
-        nlohmann::json(
-            LaunchFacts{"srun", 8, "SLURM_NTASKS", "", true, 8, 2, 4, "SLURM_JOB_GPUS=0,1"}));
+        json_of(LaunchFacts{"srun", 8, "SLURM_NTASKS", "", true, 8, 2, 4, "SLURM_JOB_GPUS=0,1"}));
   CHECK(facts({}).at("launcher") == "none");
   CHECK(facts({{"SLURM_NTASKS", "8"}}).at("launcher") == "none");  // salloc's shell
   const auto mpirun = facts({{"OMPI_COMM_WORLD_SIZE", "2"},
@@ -215,11 +215,12 @@ TEST_CASE("the outcome ends with the verdict, its changes in one line each", "[d
 
 TEST_CASE("facts survive the way through JSON", "[doctor]") {
   auto cluster = good_cluster(1, 2);
-  const nlohmann::json before = cluster.ranks[1];
-  CHECK(nlohmann::json(before.get<RankFacts>()) == before);
-  CHECK(before.get<RankFacts>().device.taken()->uuid == "GPU-node0-1");
+  const std::string before = rueda::text_of(json_of(cluster.ranks[1]));
+  const auto back = rueda::from_text<RankFacts>(before);
+  CHECK(rueda::text_of(json_of(back)) == before);
+  CHECK(back.device.taken()->uuid == "GPU-node0-1");
   cluster.ranks[1].data.failure = "bytes \xff that are no text";
-  CHECK_THAT(rueda::text_of(nlohmann::json(cluster.ranks[1])), Contains("that are no text"));
+  CHECK_THAT(rueda::text_of(json_of(cluster.ranks[1])), Contains("that are no text"));
   const auto report = nlohmann::json::parse(report_json(cluster, all_findings(cluster)));
   CHECK(report.at("verdict") == "ok");
   CHECK(report.at("transfers").at(1).at("end") == "arrived");

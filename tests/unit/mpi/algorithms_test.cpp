@@ -19,10 +19,11 @@ class DelayedExchange final : public OuterExchange {
   explicit DelayedExchange(ExchangePtr inner)
       : OuterExchange(std::move(inner)), random_(unsigned(world_rank(rank())) + 3) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override {
     if (random_() % 4 == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % 2000));
-    OuterExchange::sendrecv(send, to, receive, from);
+    OuterExchange::sendrecv(send, receive, journal);
   }
 
  private:
@@ -89,8 +90,8 @@ TEST_CASE("what adds along the tree has the bits of one rank that adds alone", "
         for (const auto& [length, expected] : trees) {
           if (length > candidate.longest) continue;
           auto slice = filled<rough_value>(on.rank(), length);
-          reduce->sum(std::span(slice).first(length / 3), {});
-          reduce->sum(std::span(slice).subspan(length / 3), {});
+          sum_unread(*reduce, std::span(slice).first(length / 3), {});
+          sum_unread(*reduce, std::span(slice).subspan(length / 3), {});
           CHECK_ON_THREAD(on, same_bits(slice, expected), "{}, {} floats", candidate.name, length);
         }
       }
@@ -124,7 +125,7 @@ TEST_CASE("every algorithm takes the scratch memory that it tells", "[algorithms
           HostReduceDevice device;
           const auto reduce = candidate.make(on.place(device));
           std::vector<float> slice(length, 1.0F);
-          device.wait(reduce->sum(slice, device.record()));
+          device.wait(sum_unread(*reduce, slice, device.record()));
           CHECK_ON_THREAD(on, device.scratch_floats() == reduce->scratch_floats(length),
                           "{}, {} floats: {} and {}", candidate.name, length,
                           device.scratch_floats(), reduce->scratch_floats(length));
@@ -171,17 +172,16 @@ TEST_CASE("ranks that are late now and then change nothing", "[algorithms]") {
   }
 }
 
-TEST_CASE("an all-reduce writes into the book that it is given", "[algorithms]") {
+TEST_CASE("an all-reduce writes into the journal that it is given", "[algorithms]") {
   for (const int size : kFewSizes) {
     on_threads(size, [](TestRank& on) {
       HostReduceDevice device;
-      const auto book = std::make_shared<ReduceJournal>();
+      ReduceJournal journal;
       for (const ReduceCase& candidate : own_algorithms()) {
         const auto reduce = candidate.make(on.place(device));
-        reduce->write_into(book);
         std::vector<float> slice(1003, 1.0F);
-        reduce->sum(slice, {});
-        const double transfer = book->take_times().transfer;
+        reduce->sum(slice, {}, journal);
+        const double transfer = journal.take_times().transfer;
         CHECK_ON_THREAD(on, (transfer > 0) == (on.size() > 1), "{}", candidate.name);
       }
     });

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "launch/launcher.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/session/session.hpp"
 #include "tests/support/common.hpp"

@@ -47,12 +47,13 @@ TEST_CASE("the ring tells where its time went", "[ring]") {
       HostReduceDevice device;
       const auto ring = ring_of(0).make(on.place(device));
       std::vector<float> slice(100003, 1.0f);
-      ring->sum(slice, {});
-      const auto times = ring->journal().take_times();
+      ReduceJournal journal;
+      ring->sum(slice, {}, journal);
+      const auto times = journal.take_times();
       const bool alone = on.size() == 1;
       CHECK_ON_THREAD(on, alone ? times.transfer == 0 : times.transfer > 0, "{}", times.transfer);
       CHECK_ON_THREAD(on, alone ? times.add == 0 : times.add > 0, "{}", times.add);
-      CHECK_ON_THREAD(on, ring->journal().take_times().transfer == 0, "taken");
+      CHECK_ON_THREAD(on, journal.take_times().transfer == 0, "taken");
     });
   }
 }
@@ -66,8 +67,8 @@ TEST_CASE("neither blocks nor slices change a bit of the fixed order", "[fixed_o
         LazyReduceDevice device;
         FixedOrderAllReduce fixed(on.place(device).exchange(), device, scratch);
         auto slice = filled<rough_value>(on.rank(), length);
-        fixed.sum(std::span(slice).first(409), device.record());
-        fixed.sum(std::span(slice).subspan(409), device.record());
+        sum_unread(fixed, std::span(slice).first(409), device.record());
+        sum_unread(fixed, std::span(slice).subspan(409), device.record());
         const auto peers = std::size_t(on.size() - 1);
         CHECK_ON_THREAD(on, same_bits(slice, expected), "scratch {}", scratch);
         CHECK_ON_THREAD(on, device.scratch_floats() <= std::max(scratch, peers), "scratch {}",
@@ -105,7 +106,7 @@ TEST_CASE("ranks that added micro-batches first have the bits of one rank", "[fi
         slice[i] = (rough_value(first, i) + rough_value(first + 1, i)) +
                    (rough_value(first + 2, i) + rough_value(first + 3, i));
       }
-      fixed.sum(slice, device.record());
+      sum_unread(fixed, slice, device.record());
       CHECK_ON_THREAD(on, same_bits(slice, expected), "{} micro-batches", micro_batches);
     });
   }
@@ -146,10 +147,11 @@ TEST_CASE("between hosts only shards travel", "[hierarchical]") {
     on_threads(size, [](TestRank& on) {
       HostReduceDevice device;
       const auto reduce = pairs(false).make(on.place(device));
-      reduce->journal().keep_spans(true);
+      ReduceJournal journal;
+      journal.keep_spans(true);
       std::vector<float> slice(1000, 1.0F);
-      reduce->sum(slice, {});
-      const auto spans = reduce->journal().take_spans();
+      reduce->sum(slice, {}, journal);
+      const auto spans = journal.take_spans();
       const auto leaves = std::ranges::count_if(spans, [&](const ReduceSpan& span) {
         return span.act.to >= 0 && span.act.to / 2 != on.rank() / 2;
       });
@@ -172,10 +174,12 @@ class NotingExchange final : public OuterExchange {
  public:
   NotingExchange(ExchangePtr inner, Calls& calls)
       : OuterExchange(std::move(inner)), calls_(calls) {}
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    calls_.push_back({send.empty() ? -1 : to, receive.empty() ? -1 : from,
-                      std::max(send.size(), receive.size())});
-    OuterExchange::sendrecv(send, to, receive, from);
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override {
+    calls_.push_back({send.floats.empty() ? -1 : send.to,
+                      receive.floats.empty() ? -1 : receive.from,
+                      std::max(send.floats.size(), receive.floats.size())});
+    OuterExchange::sendrecv(send, receive, journal);
   }
 
  private:
@@ -213,7 +217,7 @@ TEST_CASE("doubling and central send what bench explains", "[ring]") {
             make(algorithm, std::make_unique<NotingExchange>(on.place(device).exchange(), calls),
                  device);
         std::vector<float> slice(5, 1.0F);
-        device.wait(reduce->sum(slice, device.record()));
+        device.wait(sum_unread(*reduce, slice, device.record()));
         CHECK_ON_THREAD(on,
                         calls == planned(bench::schedule_of(algorithm, on.size(), 5), on.rank()),
                         "{}", to_string(algorithm));

@@ -19,10 +19,9 @@ std::vector<std::string> hosts_of(int size) {
   return hosts;
 }
 
-ExchangePtr verified(ExchangePtr inner, ReduceDevice& device,
-                     const std::shared_ptr<ReduceJournal>& book) {
+ExchangePtr verified(ExchangePtr inner, ReduceDevice& device) {
   auto hosts = hosts_of(inner->size());
-  return std::make_unique<VerifiedExchange>(std::move(inner), std::move(hosts), device, book);
+  return std::make_unique<VerifiedExchange>(std::move(inner), std::move(hosts), device);
 }
 
 /// Goes on after a corrupted message, as no training does, so that no peer is left waiting.
@@ -31,9 +30,10 @@ class ForgivingExchange final : public OuterExchange {
   ForgivingExchange(ExchangePtr inner, std::vector<std::string>& reports)
       : OuterExchange(std::move(inner)), reports_(reports) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override {
     try {
-      OuterExchange::sendrecv(send, to, receive, from);
+      OuterExchange::sendrecv(send, receive, journal);
     } catch (const RunError& error) {
       reports_.push_back(error.what());
     }
@@ -55,19 +55,19 @@ Trial try_sum(TestRank& on, const ReduceCase& candidate, std::size_t length, boo
               std::size_t messages) {
   Trial trial;
   HostReduceDevice device;
-  const auto book = std::make_shared<ReduceJournal>();
   const auto fault = std::make_shared<MessageFault>();
   *fault = {.train_step = on.rank() == on.size() - 1 ? kTrainStep : 0, .messages = messages};
   const Place place = with(on.place(device), [&](ExchangePtr inner) -> ExchangePtr {
-    inner = std::make_unique<CorruptingExchange>(std::move(inner), device, book, fault);
+    inner = std::make_unique<CorruptingExchange>(std::move(inner), device, fault);
     if (!verify) return inner;
-    inner = verified(std::move(inner), device, book);
+    inner = verified(std::move(inner), device);
     return std::make_unique<ForgivingExchange>(std::move(inner), trial.reports);
   });
   const auto reduce = candidate.make(place);
-  reduce->write_into(book);
-  book->at(kTrainStep, 3);
-  trial.sum = rough_sum(*reduce, device, on.rank(), length);
+  ReduceJournal journal;
+  journal.at(kTrainStep, 3);
+  trial.sum = filled<rough_value>(on.rank(), length);
+  device.wait(reduce->sum(trial.sum, device.record(), journal));
   trial.corrupted = max_over_ranks(on.group, int(fault->done)) != 0;
   return trial;
 }
@@ -77,7 +77,6 @@ Trial try_sum(TestRank& on, const ReduceCase& candidate, std::size_t length, boo
 TEST_CASE("verified messages change no bit", "[verified]") {
   for (const int size : kSizes) {
     on_threads(size, [](TestRank& on) {
-      const auto book = std::make_shared<ReduceJournal>();
       for (const ReduceCase& candidate : own_algorithms_and_wires()) {
         for (const bool through_host : {false, true}) {
           LazyReduceDevice device;
@@ -86,7 +85,7 @@ TEST_CASE("verified messages change no bit", "[verified]") {
               candidate.make(with(on.place(device), [&](ExchangePtr inner) -> ExchangePtr {
                 if (through_host)
                   inner = std::make_unique<StagedExchange>(std::move(inner), device, 20);
-                return verified(std::move(inner), device, book);
+                return verified(std::move(inner), device);
               }));
           for (const std::size_t length : lengths_for(on.size())) {
             if (length > 1000 || length > candidate.longest) continue;
@@ -103,11 +102,10 @@ TEST_CASE("verified messages change no bit", "[verified]") {
 TEST_CASE("verified messages of devices that are late", "[verified]") {
   for (const int size : kFewSizes) {
     on_threads(size, [](TestRank& on) {
-      const auto book = std::make_shared<ReduceJournal>();
       for (const ReduceCase& candidate : own_algorithms()) {
         SlowReduceDevice device(unsigned(on.rank()) + 5);
         const auto reduce = candidate.make(with(on.place(device), [&](ExchangePtr inner) {
-          return verified(std::move(inner), device, book);
+          return verified(std::move(inner), device);
         }));
         CHECK_ON_THREAD(on, sums_exactly(*reduce, device, on.group, 29), "{}", candidate.name);
         CHECK_ON_THREAD(on, device.pending_events() == 0, "{}", candidate.name);

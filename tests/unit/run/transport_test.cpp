@@ -7,6 +7,7 @@
 #include "../../support/common.hpp"
 #include "../../support/sample_run.hpp"
 #include "base/error.hpp"
+#include "launch/launcher.hpp"
 #include "record/run_json.hpp"
 #include "reduce/ring_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
@@ -298,15 +299,6 @@ TEST_CASE("recorded compute: what does not fit is refused", "[timed]") {
   run.config.backend = BackendChoice::timed;
   const Recorded timed_files(run);
   CHECK_THAT(timing_refusal(timed_files.json()), Contains("computed nothing itself"));
-}
-
-using Lines = std::vector<std::string>;
-
-TEST_CASE("remarks: the data's, then each rank's, equal neighbours once") {
-  CHECK(remark_lines({}, {"", ""}, {}).empty());
-  CHECK(remark_lines({"d"}, {"", "a", "a", "b", "", "a"}, {"r"}) ==
-        Lines{"d", "rank 1: a", "rank 3: b", "rank 5: a", "r"});
-  CHECK(remark_lines({}, {"a", "a"}, {}) == Lines{"rank 0: a"});
 }
 
 }  // namespace

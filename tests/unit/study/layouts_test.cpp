@@ -11,6 +11,7 @@ using namespace rueda;
 using Catch::Contains;
 using test::cell;
 using test::Evaluated;
+using test::made_run;
 
 namespace {
 
@@ -85,7 +86,7 @@ Observation observation(std::size_t ranks, std::size_t rank_batch, double second
 /// A run that loads `load` s of each epoch, and all-reduces 10^8 bytes in 0.1 s in each of its
 /// steps, of which a half is exposed.
 RunResult run(std::size_t ranks, std::size_t images, double seconds, double load) {
-  RunResult result = test::made_run(
+  RunResult result = made_run(
       {.model = "resnet18", .ranks = ranks, .images = images, .epochs = {seconds, seconds}});
   for (EpochResult& epoch : result.epochs) epoch.phases[std::size_t(Phase::load)] = load;
   auto& c = result.steady_communication;

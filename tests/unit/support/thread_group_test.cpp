@@ -19,7 +19,8 @@ TEST_CASE("a rank that throws ends those that wait for it, and its error comes o
   const std::vector<Body> waits = {[](ThreadGroup& group) { group.barrier(); },
                                    [](ThreadGroup& group) {
                                      float value = 0;
-                                     ThreadExchange(group).sendrecv({}, 1, std::span(&value, 1), 1);
+                                     ThreadExchange(group).sendrecv_host({}, 1,
+                                                                         std::span(&value, 1), 1);
                                    }};
   for (const Body& wait : waits) {
     CHECK_THROWS_WITH(ThreadGroup::run(3,
@@ -39,12 +40,12 @@ TEST_CASE("ranks that wait for one that has left, or for each other, end", "[thr
       [](ThreadGroup& group) {  // both receive, and nothing was sent
         float value = 0;
         const int peer = 1 - group.rank();
-        ThreadExchange(group).sendrecv({}, peer, std::span(&value, 1), peer);
+        ThreadExchange(group).sendrecv_host({}, peer, std::span(&value, 1), peer);
       },
       [](ThreadGroup& group) {
         float value = 0;
         if (group.rank() == 0) group.barrier();
-        if (group.rank() == 1) ThreadExchange(group).sendrecv({}, 0, std::span(&value, 1), 0);
+        if (group.rank() == 1) ThreadExchange(group).sendrecv_host({}, 0, std::span(&value, 1), 0);
       }};
   for (const Body& body : bodies) CHECK_THROWS_AS(ThreadGroup::run(2, body), GroupEnded);
 }
@@ -58,13 +59,13 @@ TEST_CASE("a message keeps its order and its space, and has to have the length",
     own[std::size_t(group.rank())] = ThreadExchange(group, group.rank()).size();
     const std::vector<float> sent{1, 2, 3};
     if (group.rank() == 0) {
-      all.sendrecv(std::span(sent).first(1), 1, {}, 1);
-      same.sendrecv(std::span(sent).subspan(1, 1), 1, {}, 1);
-      all.sendrecv(std::span(sent).last(1), 1, {}, 1);
+      all.sendrecv_host(std::span(sent).first(1), 1, {}, 1);
+      same.sendrecv_host(std::span(sent).subspan(1, 1), 1, {}, 1);
+      all.sendrecv_host(std::span(sent).last(1), 1, {}, 1);
     } else {
-      same.sendrecv({}, 0, std::span(got).first(1), 0);
-      all.sendrecv({}, 0, std::span(got).subspan(1, 1), 0);
-      all.sendrecv({}, 0, std::span(got).subspan(2, 1), 0);
+      same.sendrecv_host({}, 0, std::span(got).first(1), 0);
+      all.sendrecv_host({}, 0, std::span(got).subspan(1, 1), 0);
+      all.sendrecv_host({}, 0, std::span(got).subspan(2, 1), 0);
     }
   });
   CHECK(got == std::vector<float>{2, 1, 3, 0});
@@ -74,9 +75,9 @@ TEST_CASE("a message keeps its order and its space, and has to have the length",
                                        std::vector<float> values(3);
                                        ThreadExchange ranks(group);
                                        if (group.rank() == 0)
-                                         ranks.sendrecv(values, 1, {}, 1);
+                                         ranks.sendrecv_host(values, 1, {}, 1);
                                        else
-                                         ranks.sendrecv({}, 0, std::span(values).first(2), 0);
+                                         ranks.sendrecv_host({}, 0, std::span(values).first(2), 0);
                                      }),
                     "rank 1 expected 2 floats from rank 0 but got 3");
 }

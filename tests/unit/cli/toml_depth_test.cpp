@@ -1,4 +1,4 @@
-#include "base/toml_depth.hpp"
+#include "cli/toml_depth.hpp"
 
 #include <string>
 

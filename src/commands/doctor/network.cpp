@@ -1,4 +1,4 @@
-#include "base/network.hpp"
+#include "commands/doctor/network.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,8 @@ std::string text_of_address(const sockaddr& address) {
   std::array<char, INET_ADDRSTRLEN> text{};
   const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
   const char* done = inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-  return done == nullptr ? "" : done;
+  if (done == nullptr) return "";
+  return done;
 }
 
 }  // namespace

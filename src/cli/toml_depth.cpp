@@ -1,4 +1,4 @@
-#include "base/toml_depth.hpp"
+#include "cli/toml_depth.hpp"
 
 #include <algorithm>
 
@@ -11,13 +11,14 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string_view three = text.substr(at, 3);
   const bool long_one = three == std::string_view("\"\"\"") || three == std::string_view("'''");
-  for (std::size_t i = at + (long_one ? 3 : 1); i < text.size(); ++i) {
+  const std::size_t quotes = long_one ? 3 : 1;
+  for (std::size_t i = at + quotes; i < text.size(); ++i) {
     if (text[i] == '\\' && quote == '"') {
       ++i;
     } else if (text[i] == '\n' && !long_one) {
       return i;
     } else if (text[i] == quote && (!long_one || text.substr(i, 3) == three)) {
-      return i + (long_one ? 3 : 1);
+      return i + quotes;
     }
   }
   return text.size();

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "rueda/model/graph.hpp"
+
+// Which work of a layer a GPU's kernels do on the way in a neighbour's. The CUDA
+// backend launches by these rules, and `rueda summary --roofline` counts by them.
+
+namespace rueda {
+
+inline constexpr FusionRules kGpuFusions{.conv_adds = true, .batch_norm_adds = true};
+
+/// Bytes of an image's pixel in a network's input: its channels are padded, so that tensor cores
+/// can read it.
+inline constexpr int kStoredPixelBytes = 16;
+
+/// Whether a batch norm sums the bias gradient of the convolution `conv` on its
+/// way: what the norm's backward writes is then the whole gradient of the
+/// convolution's output.
+bool norm_sums_bias(const Graph& graph, NodeId conv);
+
+/// The batch norm whose sums the convolution `conv` can take on its way, in
+/// bf16. cuDNN's engines that do so are of an older kind (sm_80), like those
+/// with bias and residual: hence only where there is an epilogue in any case
+/// (docs/results/genstats.md).
+std::optional<NodeId> norm_to_sum(const Graph& graph, NodeId conv);
+
+}  // namespace rueda

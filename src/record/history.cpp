@@ -1,0 +1,114 @@
+#include "base/error.hpp"
+#include "record/aggregation.hpp"
+#include "record/epoch_parts.hpp"
+#include "record/run_json.hpp"
+
+namespace rueda {
+namespace {
+
+EpochRecord epoch_record(const JsonView& j) {
+  EpochRecord e;
+  read_fields(j, e, kEpochFields);
+  read_fields(j, e, kEpochTimeFields);
+  e.train.seconds = e.seconds;
+  if (!j.at("val_loss").is_null()) read_fields(j, e.test.emplace(), kTestScoreFields);
+  if (j.has("energy")) read_fields(j.at("energy"), e.energy, kEnergyFields);
+  e.energy.images = double(e.train.samples);
+  e.ranks = j.at("ranks").elements().size();
+  // Versions before wrote none.
+  if (j.has("efficiency")) read_fields(j.at("efficiency"), e.efficiency, kEfficiencyFields);
+  if (j.has(kHistorySums)) {
+    read_value(j.at(kHistorySums), e.sums);
+    for (const KindSums* sums : {&e.sums.full, &e.sums.partial})
+      require(sums->ranks.empty() || sums->ranks.size() == e.ranks, "its sums are of other ranks");
+  }
+  e.written = share(text_of(j.json()));
+  return e;
+}
+
+/// An element of the history's `epochs`, on one line: that of run.json, and the
+/// sums from which a later process makes the figures of several epochs.
+SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
+  if (e.written) return e.written;
+  Json j = epoch_json(e, run);
+  j[kHistorySums] = json_of(sum_up(e.step_records, run.global_batch));
+  return share(text_of(j));
+}
+
+// What a history begins with. Older versions wrote no more than the first two.
+const std::tuple kBeginFields{Field{"started_at", &RunRecord::started_at},
+                              Field{"resumptions", &RunRecord::resumptions}};
+constexpr const char* kTotalSeconds = "total_seconds";
+const std::tuple kPastFields{Field{"checkpoints", &RunRecord::checkpoints},
+                             Field{"audit", &RunRecord::audit},
+                             NanField{kTotalSeconds, &RunRecord::total_seconds}};
+constexpr std::string_view kBeforeEpochs = "\"epochs\":[";
+constexpr std::string_view kBehindEpochs = "]}";
+
+/// The first line of `text`, which goes from it. Throws InputError where there is none.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  if (end == text.npos) throw InputError("it ends too early");
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
+void restore_head(RunRecord& run, std::string_view line) {
+  require(line.ends_with(kBeforeEpochs), "it is no history of epochs");
+  const Json json = parse_json(std::string(line).append(kBehindEpochs));
+  const JsonView j(json);
+  read_fields(j, run, kBeginFields);
+  run.total_seconds = NAN;
+  if (json.contains(kTotalSeconds)) read_fields(j, run, kPastFields);
+  run.earlier_seconds = run.total_seconds;
+}
+
+}  // namespace
+
+void release_steps(EpochRecord& epoch, const RunRecord& run) {
+  if (epoch.written) return;
+  epoch.efficiency = efficiency_seconds(epoch);
+  epoch.written = epoch_text(epoch, run);
+  epoch.sums = sum_up(epoch.step_records, run.global_batch);
+  epoch.step_records = {};
+  epoch.bucket_records = {};
+}
+
+/// Epochs stand on lines of their own, as the run holds them: a checkpoint each
+/// epoch makes no copy of all epochs before, and limits on JSON are limits of
+/// an epoch, not of the whole history.
+TextPieces history_json(const RunRecord& run) {
+  Json begin = fields_json(run, kBeginFields);
+  put_fields(begin, run, kPastFields);
+  std::string head = "{";
+  for (const auto& [name, value] : begin.items())
+    head += text_of(Json(name)) + ":" + text_of(value) + ",";
+  TextPieces pieces = {share(head.append(kBeforeEpochs) + "\n")};
+  const SharedText comma = share(",\n");
+  for (const EpochRecord& e : run.epochs) {
+    if (pieces.size() > 1) pieces.push_back(comma);
+    pieces.push_back(epoch_text(e, run));
+  }
+  if (!run.epochs.empty()) pieces.push_back(share("\n"));
+  pieces.push_back(share(std::string(kBehindEpochs) + "\n"));
+  return pieces;
+}
+
+void restore_history(RunRecord& run, const std::string& text, const std::string& what) {
+  try {
+    std::string_view rest = text;
+    restore_head(run, take_line(rest));
+    for (std::string_view line; (line = take_line(rest)) != kBehindEpochs;) {
+      if (line.empty()) continue;
+      if (line.ends_with(',')) line.remove_suffix(1);
+      const Json epoch = parse_json(line);
+      run.epochs.push_back(epoch_record(JsonView(epoch)));
+    }
+    if (!rest.empty()) throw InputError("it goes on after its end");
+  } catch (const InputError& error) {
+    throw InputError(what + ": " + error.what());
+  }
+}
+
+}  // namespace rueda

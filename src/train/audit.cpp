@@ -1,0 +1,126 @@
+#include "train/audit.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "rueda/reduce/rank_group.hpp"
+
+namespace rueda {
+
+Audit::Audit(const TrainerParts& parts, const Sampler& sampler, TrainInput& input,
+             PhaseTimer& timer, RunRecord& run)
+    : parts_(parts),
+      own_input_(parts.config.input == InputMode::stream
+                     ? make_train_input(parts, sampler, InputMode::resident)
+                     : nullptr),
+      input_(own_input_ ? *own_input_ : input),
+      timer_(timer),
+      run_(run) {}
+
+bool Audit::due(std::size_t global_step) const {
+  return parts_.config.audit_every > 0 && global_step % parts_.config.audit_every == 0;
+}
+
+void Audit::begin(std::size_t global_step, std::size_t epoch, std::size_t step, float scale) {
+  turn_ = audit_turn(global_step / parts_.config.audit_every, parts_.plan.world,
+                     parts_.plan.micro_batches);
+  at_ = {epoch, step};
+  under_way_ = true;
+  scale_ = scale;
+  theirs_ = compute((parts_.rank() + turn_.distance) % parts_.plan.world);
+}
+
+void Audit::computed() {
+  if (under_way_) own_ = hashes();
+}
+
+bool Audit::finds(const std::string& step, bool repeated) {
+  if (!repeated) ++run_.audit.steps;
+  const auto everyones = [this](const Hashes& mine) {
+    return from_bytes<std::uint64_t>(parts_.group.all_gather(std::as_bytes(std::span(mine))));
+  };
+  const auto own = everyones(own_), theirs = everyones(theirs_);
+  std::vector<std::size_t> doubted;  // the owners
+  for (std::size_t owner = 0; owner < own.size(); ++owner)
+    if (own[owner] != theirs[auditor(owner)]) doubted.push_back(owner);
+  under_way_ = false;
+  if (doubted.empty()) return false;
+  std::set<std::size_t> wrong;
+  for (const std::size_t owner : doubted)
+    for (const std::size_t rank : wrong_ranks(owner, own, theirs)) wrong.insert(rank);
+  std::string who;
+  for (const std::size_t rank : wrong) {
+    const RankInfo& info = run_.ranks.at(rank);
+    who += fmt::format("{}rank {} on {}{}", who.empty() ? "" : " or ", rank, info.host,
+                       info.uuid.empty() ? "" : " (" + info.uuid + ")");
+  }
+  const std::size_t first = doubted.front();
+  const std::string finding =
+      fmt::format("wrong arithmetic at {}: {} computed another gradient from the same images: {}",
+                  step, who, differences(own[first], theirs[auditor(first)]));
+  run_.audit.findings.push_back(finding);
+  if (repeated || parts_.config.on_audit == OnAudit::stop)
+    throw_agreed(ExitCode::run_failed, finding + (repeated ? "; the step was computed twice" : "") +
+                                           "; take the host out, or test its memory and processor");
+  log(LogLevel::warn, finding + "; the step is computed again");
+  parts_.replica.parameters_changed();
+  return true;
+}
+
+std::size_t Audit::auditor(std::size_t owner) const {
+  return (owner + parts_.plan.world - turn_.distance % parts_.plan.world) % parts_.plan.world;
+}
+
+Audit::Hashes Audit::hashes() const {
+  Replica& replica = parts_.replica;
+  Hashes all;
+  for (const Parameter& p : replica.graph().parameters())
+    all.push_back(replica.backend().hash(replica.gradients().subspan(p.offset, p.count)));
+  const GradientLayout layout(replica.graph());
+  all.push_back(replica.backend().hash(
+      replica.gradients().subspan(layout.statistics_offset(), layout.statistics)));
+  return all;
+}
+
+Audit::Hashes Audit::compute(std::size_t owner) {
+  input_.load({at_.epoch, at_.step, parts_.plan.virtual_rank(owner, turn_.micro_batch)}, timer_);
+  timer_.enter(Phase::other);
+  parts_.replica.compute(scale_);
+  return hashes();
+}
+
+std::vector<std::size_t> Audit::wrong_ranks(std::size_t owner, const ByRank<std::uint64_t>& own,
+                                            const ByRank<std::uint64_t>& theirs) {
+  const std::size_t other = auditor(owner);
+  std::size_t third = 0;
+  while (parts_.plan.world > 2 && (third == owner || third == other)) ++third;
+  const bool computes = parts_.plan.world <= 2 || parts_.rank() == third;
+  const Hashes mine = computes ? compute(owner) : Hashes();
+  auto again = from_bytes<std::uint64_t>(parts_.group.all_gather(std::as_bytes(std::span(mine))));
+  std::erase_if(again, [](const Hashes& hashes) { return hashes.empty(); });
+  if (owner != other && std::ranges::count(again, again.front()) == std::ptrdiff_t(again.size())) {
+    if (again.front() == theirs[other]) return {owner};
+    if (again.front() == own[owner]) return {other};
+  }
+  if (owner == other) return {owner};
+  return {owner, other};
+}
+
+std::string Audit::differences(const Hashes& one, const Hashes& other) const {
+  std::size_t count = 0, first = one.size();
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (one[i] == other[i]) continue;
+    ++count;
+    first = std::min(first, i);
+  }
+  const auto& parameters = parts_.replica.graph().parameters();
+  const std::string name = first < parameters.size() ? "the gradient of " + parameters[first].name
+                                                     : "the batch-norm statistics";
+  return fmt::format("{} of {} tensors differ, the first in the order of backward is {}", count,
+                     one.size(), name);
+}
+
+}  // namespace rueda

@@ -1,0 +1,219 @@
+#include "train/step_recorder.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/start_thread.hpp"
+#include "base/waiting.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "train/train_input.hpp"
+
+namespace rueda {
+
+namespace {
+
+/// Collective: every rank's records, on rank 0.
+template <typename Record>
+ByRank<Record> gather_records(RankGroup& group, const std::vector<Record>& mine) {
+  return from_bytes<Record>(group.gather(std::as_bytes(std::span(mine)), 0));
+}
+
+/// Appends each rank's part of `more` to that of `all`.
+template <typename Part>
+void append(ByRank<Part>& all, const ByRank<Part>& more) {
+  all.resize(more.size());
+  for (std::size_t rank = 0; rank < more.size(); ++rank)
+    all[rank].insert(all[rank].end(), more[rank].begin(), more[rank].end());
+}
+
+}  // namespace
+
+void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
+                const std::vector<ClockFit>& clocks) {
+  if (buckets.empty()) return;
+  for (std::size_t i = 0; i < buckets.front().size(); ++i) {
+    double latest = 0;
+    for (std::size_t r = 0; r < buckets.size(); ++r)
+      latest = std::max(latest, clocks.at(r).to_rank0(buckets[r].at(i).begin));
+    for (std::size_t r = 0; r < buckets.size(); ++r) {
+      BucketRecord& record = buckets[r][i];
+      const double wait = latest - clocks[r].to_rank0(record.begin);
+      record.wait = std::clamp(wait, 0.0, record.transfer);
+      auto& mine = steps.at(r);
+      mine.at(record.step - mine.at(0).step).all_reduce_wait += record.wait;
+    }
+  }
+}
+
+std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
+                                  const std::vector<BucketRecord>& buckets,
+                                  const std::vector<ReduceSpan>& acts) {
+  std::vector<TraceSpan> spans;
+  for (const PhaseSpan& phase : phases) {
+    spans.push_back({.begin = steady_seconds(phase.begin), .end = steady_seconds(phase.end)});
+    spans.back().set_name(kPhaseNames[std::size_t(phase.phase)]);
+  }
+  for (const BucketRecord& bucket : buckets) {
+    spans.push_back({.begin = std::min(bucket.ready, bucket.begin),
+                     .end = bucket.end,
+                     .lane = TraceLane::buckets,
+                     .bucket = std::int16_t(bucket.bucket)});
+    spans.back().set_name("bucket " + std::to_string(bucket.bucket));
+  }
+  for (const auto& [act, bucket, begin, end] : acts) {
+    spans.push_back({.begin = steady_seconds(begin),
+                     .end = steady_seconds(end),
+                     .lane = TraceLane::all_reduce,
+                     .bucket = std::int16_t(bucket),
+                     .part = act.step,
+                     .to = act.to,
+                     .from = act.from});
+    spans.back().set_name(act.kind == ReduceAct::Kind::add ? "add" : act.phase);
+  }
+  for (TraceSpan& span : spans) span.step = step;
+  return spans;
+}
+
+void align(std::vector<TraceSpan>& spans, const ClockFit& clock) {
+  for (TraceSpan& span : spans) {
+    span.begin = clock.to_rank0(span.begin);
+    span.end = clock.to_rank0(span.end);
+  }
+}
+
+DeviceWatch::DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start, double interval)
+    : monitor_(monitor), since_start_(since_start) {
+  sample();  // here, so that a run of less than an interval has one too
+  thread_ = make_thread("samples of the device", [this, interval](const std::stop_token& stop) {
+    while (!stops_within(stop, interval)) sample();
+  });
+}
+
+double DeviceWatch::energy_joules() {
+  const std::lock_guard lock(mutex_);
+  return monitor_.energy_joules();
+}
+
+std::vector<DeviceSample> DeviceWatch::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(samples_, {});
+}
+
+void DeviceWatch::sample() {
+  const std::lock_guard lock(mutex_);
+  DeviceSample& sample = samples_.emplace_back(monitor_.sample());
+  sample.seconds = since_start_.seconds();
+}
+
+StepRecorder::StepRecorder(const TrainerParts& parts)
+    : group_(parts.group),
+      reducer_(parts.reducer),
+      traced_(parts.config.trace.empty() ? 0 : parts.config.trace_steps) {
+  if (parts.monitor != nullptr) watch_.emplace(*parts.monitor, parts.since_start);
+  if (parts.host != nullptr) host_.emplace(*parts.host, parts.since_start);
+  if (parts.from.steps > 0) before_ = parts.from.energy;
+}
+
+void StepRecorder::open_epoch() {
+  steps_.clear();
+  scores_.clear();
+  buckets_.clear();
+  clock_.first = note_clock(clock_.first_time);
+  group_.barrier();
+  energy_ = counters();
+}
+
+void StepRecorder::begin_step(std::size_t global_step) {
+  global_step_ = global_step;
+  timer_.keep_spans(global_step_ <= traced_);
+  reducer_.journal().keep_spans(global_step_ <= traced_);
+  timer_.begin();
+}
+
+void StepRecorder::divide(const ComputeSeconds& seconds, Phase input) {
+  PhaseSeconds phases{};
+  const auto book = [&](Phase phase, double s) { phases[std::size_t(phase)] = s; };
+  book(input, seconds.load);
+  book(Phase::forward, seconds.forward);
+  book(Phase::loss, seconds.loss);
+  book(Phase::backward, seconds.backward);
+  timer_.divide(phases);
+  timer_.enter(Phase::other);
+}
+
+void StepRecorder::computed(const CoreTime& cores) {
+  if (!(cores.got >= 0 && cores.wanted > 0)) return;
+  cores_.got += cores.got;
+  cores_.wanted += cores.wanted;
+}
+
+void StepRecorder::end_step(StepRecord step, const InputBusy& input) {
+  std::vector<BucketRecord> buckets = reducer_.take_records();
+  step.prepare_busy = input.prepare;
+  step.copy_busy = input.copy;
+  step.copy_bytes = input.copy_bytes;
+  step.cores = std::exchange(cores_, {});
+  for (BucketRecord& bucket : buckets) {
+    bucket.epoch = step.epoch;
+    bucket.step = step.step;
+    step.all_reduce_busy += bucket.end - bucket.begin;
+    step.all_reduce_add += bucket.add;
+  }
+  step.seconds = timer_.end();
+  step.phases = timer_.seconds();
+  std::ranges::copy(step.phases, last_.phases.begin());
+  steps_.push_back(step);
+  buckets_.insert(buckets_.end(), buckets.begin(), buckets.end());
+  if (global_step_ > traced_) return;
+  const auto spans = trace_step(std::uint32_t(global_step_), timer_.take_spans(), buckets,
+                                reducer_.journal().take_spans());
+  trace_.insert(trace_.end(), spans.begin(), spans.end());
+}
+
+void StepRecorder::close_epoch() {
+  clock_.last = note_clock(clock_.last_time);
+  energy_ = counters() - energy_;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].train_loss = double(scores_.at(i).loss) / scores_[i].samples;
+    steps_[i].train_accuracy = double(scores_[i].correct) / scores_[i].samples;
+  }
+}
+
+Energy StepRecorder::energy(const std::vector<RankInfo>& ranks) {
+  return total_energy(all_gather(group_, counters() - energy_), ranks) + before_;
+}
+
+void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
+  epoch.step_records = gather_records(group_, steps_);
+  epoch.bucket_records = gather_records(group_, buckets_);
+  epoch.clocks = all_gather(group_, clock_);
+  book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
+  if (!run.config.trace.empty()) gather_trace(run, epoch.clocks);
+  epoch.rank_energy = all_gather(group_, energy_);
+  epoch.energy = total_energy(epoch.rank_energy, run.ranks) + std::exchange(before_, {0, 0});
+  epoch.energy.images = double(epoch.train.samples);
+  if (host_) host_->take();  // a host has no samples
+  append(run.gpu_samples,
+         gather_records(group_, watch_ ? watch_->take() : std::vector<DeviceSample>()));
+}
+
+ClockOffset StepRecorder::note_clock(double& time) {
+  const ClockOffset offset = group_.clock_offset();
+  time = steady_seconds();
+  return offset;
+}
+
+Energy StepRecorder::counters() {
+  return {watch_ ? watch_->energy_joules() : DeviceSample::kUnknown,
+          host_ ? host_->energy_joules() : 0};
+}
+
+void StepRecorder::gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks) {
+  auto spans = gather_records(group_, std::exchange(trace_, {}));
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) align(spans[rank], clocks.at(rank));
+  append(run.trace, spans);
+}
+
+}  // namespace rueda
