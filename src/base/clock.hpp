@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace rueda {
@@ -36,5 +37,8 @@ inline double unix_seconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
 }
+
+/// Now, in UTC, as ISO 8601.
+std::string utc_now();
 
 }  // namespace rueda

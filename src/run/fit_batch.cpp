@@ -1,3 +1,5 @@
+#include "run/fit_batch.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -6,7 +8,6 @@
 #include "base/log.hpp"
 #include "display/model_summary.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "run/train_setup.hpp"
 
 namespace rueda {
 namespace {

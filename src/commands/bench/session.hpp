@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "commands/bench/record.hpp"

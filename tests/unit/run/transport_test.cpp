@@ -14,6 +14,7 @@
 #include "run/console.hpp"
 #include "run/wiring/device_choice.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "run/wiring/overlap.hpp"
 #include "run/wiring/reduce_rule.hpp"
 
 namespace rueda::test {

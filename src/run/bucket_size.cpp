@@ -1,0 +1,75 @@
+#include "run/bucket_size.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/statistics.hpp"
+#include "predict/predict.hpp"
+
+namespace rueda {
+namespace {
+
+/// Seconds of a backward pass over `count` images: the least of three. A GPU
+/// records the second one and replays it as the third.
+double backward_seconds(const ImageSet& set, std::size_t count, int side, Replica& replica) {
+  if (count == 0) return 0;
+  std::vector<std::uint32_t> indices;
+  for (std::size_t i = 0; i < count; ++i) indices.push_back(std::uint32_t(i % set.size()));
+  Backend& backend = replica.backend();
+  const auto held = backend.hold(set);
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) {
+    replica.load({held.get(), {indices, {.image_size = side}}});
+    least = std::min(least, replica.compute(1.0F / float(count)).backward);
+  }
+  backend.zero(replica.gradients());
+  backend.finish();
+  return least;
+}
+
+/// Collective: what a sum costs, by the medians of two lengths. The first sum of each opens
+/// connections.
+predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce) {
+  constexpr int kSums = 5;
+  ReduceJournal unread;
+  std::vector<predict::PairRow> rows;
+  for (const std::size_t most : {std::size_t{1} << 17, std::size_t{1} << 20}) {
+    const auto slice = replica.gradients().first(std::min(most, replica.gradients().size()));
+    std::vector<double> seconds;
+    for (int i = 0; i <= kSums; ++i) {
+      group.barrier();
+      const Stopwatch watch;
+      replica.backend().reduce_device().wait(all_reduce.sum(slice, {}, unread));
+      seconds.push_back(max_over_ranks(group, watch.seconds()));
+    }
+    seconds.erase(seconds.begin());
+    rows.push_back({1, double(slice.size_bytes()), median_of(seconds)});
+  }
+  const auto fit = predict::fit_pair(rows);
+  return {fit.first, fit.second};
+}
+
+}  // namespace
+
+double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
+                         const std::optional<TimedCompute>& timed, const RunPlan& plan,
+                         const ImageSet& images, Replica& replica, AllReduce& all_reduce) {
+  const std::size_t count =
+      plan.rank_samples(std::min(plan.global_batch, images.size()), std::size_t(group.rank()));
+  double backward = 0;
+  together(group, [&] {
+    if (timed)
+      backward = timed->seconds * predict::ComputeModel().backward_share;
+    else
+      backward = backward_seconds(images, count, config.image_size, replica);
+  });
+  backward = max_over_ranks(group, backward);
+  const predict::Link sum = sum_cost(group, replica, all_reduce);
+  const double mb = predict::choose_bucket_mb(replica.graph(), sum, backward);
+  return all_gather(group, mb).front();  // ranks may differ in the last bits
+}
+
+}  // namespace rueda
