@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -41,9 +43,65 @@ struct NanField {
 template <typename Value>
 NanField(const char*, Value) -> NanField<Value>;
 
+/// A whole number in a double, written as one; null where it is NaN.
+template <typename Value>
+struct WholeField {
+  const char* name;
+  Value value;
+};
+template <typename Value>
+WholeField(const char*, Value) -> WholeField<Value>;
+
+/// What is missing or null in files of older programs: the record keeps its value then.
+template <typename Value>
+struct IfAny {
+  const char* name;
+  Value value;
+};
+template <typename Value>
+IfAny(const char*, Value) -> IfAny<Value>;
+
+/// A text that people are shown, whoever wrote the file (JsonView::text).
+template <typename Value>
+struct ShownField {
+  const char* name;
+  Value value;
+};
+template <typename Value>
+ShownField(const char*, Value) -> ShownField<Value>;
+
+/// The same of what may be missing: a text, or names and texts.
+template <typename Value>
+struct ShownIfAny {
+  const char* name;
+  Value value;
+};
+template <typename Value>
+ShownIfAny(const char*, Value) -> ShownIfAny<Value>;
+
+/// An object of its own in JSON that holds fields of the same record.
+template <typename Fields>
+struct GroupField {
+  const char* name;
+  Fields fields;
+};
+template <typename Fields>
+GroupField(const char*, Fields) -> GroupField<Fields>;
+
+/// A member that is written by this list rather than by `fields_of`. Like
+/// IfAny, it may be missing.
+template <typename Value, typename Fields>
+struct PartField {
+  const char* name;
+  Value value;
+  Fields fields;
+};
+template <typename Value, typename Fields>
+PartField(const char*, Value, Fields) -> PartField<Value, Fields>;
+
 /// A member of a member.
-template <typename Record, typename Part, typename Value>
-auto in(Part Record::*part, Value Part::*member) {
+template <typename Record, typename Part, typename Owner, typename Value>
+auto in(Part Record::*part, Value Owner::*member) {
   return [=](auto& record) -> auto& { return record.*part.*member; };
 }
 
@@ -116,13 +174,36 @@ auto text_or_null(std::string Record::*member) {
   };
 }
 
+template <typename Record, typename Field>
+nlohmann::ordered_json field_json(const Record& record, const Field& field) {
+  return json_of(std::invoke(field.value, record));
+}
+template <typename Record, typename Value>
+nlohmann::ordered_json field_json(const Record& record, const WholeField<Value>& field) {
+  const double value = std::invoke(field.value, record);
+  if (std::isnan(value)) return nullptr;
+  return std::uint64_t(value);
+}
+template <typename Record, typename Fields>
+nlohmann::ordered_json field_json(const Record& record, const GroupField<Fields>& group) {
+  return fields_json(record, group.fields);
+}
+template <typename Record, typename Value, typename Fields>
+nlohmann::ordered_json field_json(const Record& record, const PartField<Value, Fields>& part) {
+  return fields_json(std::invoke(part.value, record), part.fields);
+}
+
+/// A member that nobody reads back.
+template <typename Record, typename Value>
+auto only_written(Value Record::*member) {
+  return [member](const Record& record) -> Value { return record.*member; };
+}
+
 /// Adds the fields of `record` to `j`, in the order of the list.
 template <typename Record, typename... Fields>
 void put_fields(nlohmann::ordered_json& j, const Record& record,
                 const std::tuple<Fields...>& fields) {
-  const auto put = [&](const auto& field) {
-    j[field.name] = json_of(std::invoke(field.value, record));
-  };
+  const auto put = [&](const auto& field) { j[field.name] = field_json(record, field); };
   std::apply([&](const auto&... field) { (put(field), ...); }, fields);
 }
 
@@ -187,10 +268,46 @@ void read_value(const JsonView& j, std::array<Value, size>& values) {
   for (std::size_t i = 0; i < size; ++i) read_value(elements[i], values[i]);
 }
 
+inline void read_shown(const JsonView& j, std::string& text) { text = j.text(); }
+inline void read_shown(const JsonView& j, std::optional<std::string>& text) { text = j.text(); }
+inline void read_shown(const JsonView& j, std::vector<std::pair<std::string, std::string>>& texts) {
+  texts.clear();
+  for (const auto& [name, value] : j.members()) texts.emplace_back(name, value.text());
+}
+
+/// Whether reading can change it.
+template <typename Record, typename Value>
+inline constexpr bool is_read = std::is_reference_v<std::invoke_result_t<const Value&, Record&>>;
+
 template <typename Record, typename Value>
 void read_field(const JsonView& j, Record& record, const Field<Value>& field) {
-  if constexpr (std::is_reference_v<std::invoke_result_t<const Value&, Record&>>)
+  if constexpr (is_read<Record, Value>)
     read_value(j.at(field.name), std::invoke(field.value, record));
+}
+template <typename Record, typename Value>
+void read_field(const JsonView& j, Record& record, const IfAny<Value>& field) {
+  if (j.has(field.name)) read_value(j.at(field.name), std::invoke(field.value, record));
+}
+template <typename Record, typename Value>
+void read_field(const JsonView& j, Record& record, const ShownField<Value>& field) {
+  read_shown(j.at(field.name), std::invoke(field.value, record));
+}
+template <typename Record, typename Value>
+void read_field(const JsonView& j, Record& record, const ShownIfAny<Value>& field) {
+  if (j.has(field.name)) read_shown(j.at(field.name), std::invoke(field.value, record));
+}
+template <typename Record, typename Value>
+void read_field(const JsonView& j, Record& record, const WholeField<Value>& field) {
+  std::invoke(field.value, record) = NAN;
+  if (j.has(field.name)) std::invoke(field.value, record) = double(j.count(field.name));
+}
+template <typename Record, typename Fields>
+void read_field(const JsonView& j, Record& record, const GroupField<Fields>& group) {
+  read_fields(j.at(group.name), record, group.fields);
+}
+template <typename Record, typename Value, typename Fields>
+void read_field(const JsonView& j, Record& record, const PartField<Value, Fields>& part) {
+  if (j.has(part.name)) read_fields(j.at(part.name), std::invoke(part.value, record), part.fields);
 }
 template <typename Record, typename Value>
 void read_field(const JsonView& j, Record& record, const NanField<Value>& field) {

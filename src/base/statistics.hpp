@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -12,12 +13,12 @@ namespace rueda {
 /// The distribution of some values. All NaN where `count` is 0.
 struct Spread {
   std::size_t count = 0;
-  double min = 0;
-  double mean = 0;
-  double median = 0;  ///< of an even count: the mean of the middle two
-  double p90 = 0;     ///< 90th percentile, linear between the two nearest values
-  double max = 0;
-  double deviation = 0;  ///< standard deviation of the values themselves (divided by their count)
+  double min = NAN;
+  double mean = NAN;
+  double median = NAN;  ///< of an even count: the mean of the middle two
+  double p90 = NAN;     ///< 90th percentile, linear between the two nearest values
+  double max = NAN;
+  double deviation = NAN;  ///< standard deviation of the values themselves (divided by their count)
 };
 
 double sum_of(const std::vector<double>& values);

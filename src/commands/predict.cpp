@@ -106,7 +106,7 @@ class Prediction {
  private:
   /// The run that the scenario follows where nothing is given.
   const RunResult* example() const {
-    const auto found = std::ranges::find(runs_, fit_.network, &RunResult::model);
+    const auto found = std::ranges::find(runs_, fit_.network, model_of);
     if (found != runs_.end()) return &*found;
     if (runs_.empty()) return nullptr;
     return &runs_.front();

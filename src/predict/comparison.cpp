@@ -22,7 +22,7 @@ Scheme scheme_of(const RunResult& run) {
 }
 
 bool is_of_network(const RunResult& run, const CostFit& fit) {
-  return run.model == fit.network && run.image_size == fit.image_size;
+  return run.config.model == fit.network && image_size_of(run) == fit.image_size;
 }
 
 Graph graph_of(const CostFit& fit) {
@@ -34,7 +34,7 @@ Scenario scenario_of(const RunResult& run) {
   return {.ranks = run.world_size(),
           .global_batch = run.global_batch,
           .images = std::size_t(observe(run).images),
-          .micro_batches = run.micro_batches,
+          .micro_batches = run.config.accumulate,
           .scheme = scheme_of(run),
           .overlap = run.overlaps};
 }
@@ -47,7 +47,7 @@ CostModel with_buckets_of(CostModel model, const RunResult& run, const Graph& gr
 
 /// Seconds of a step's sums, without waiting for ranks that come later.
 double summing_seconds(const RunResult& run) {
-  return run.steady_communication.transfer + run.steady_communication.add;
+  return run.summary.all_steps.transfer.mean + run.summary.all_steps.add.mean;
 }
 
 bool is_unknown(double error) { return !std::isfinite(error); }
@@ -83,8 +83,8 @@ std::size_t only_ranks_of(const Runs& runs, const Benches& benches) {
 Fields fields_of(const RunResult& run, const Observation& seen, const EpochForecast& forecast,
                  const char* fitted, double error) {
   const StepForecast& step = forecast.full;
-  const MeanStep& measured = run.steady_full_step;
-  const double exposed = measured.phases[std::size_t(Phase::all_reduce)];
+  const MeanStep& measured = run.summary.full_step;
+  const double exposed = measured.phases[kAllReduce].mean;
   const char* overlap = run.overlaps ? "on" : "off";
   return {{"ranks", "P", Show::count, double(seen.ranks)},
           {"global_batch", "batch", Show::count, double(run.global_batch)},
@@ -95,7 +95,7 @@ Fields fields_of(const RunResult& run, const Observation& seen, const EpochForec
           {"predicted_epoch_seconds", "predicted", Show::seconds, forecast.seconds},
           {"relative_error", "error, %", Show::percent, error},
           {"plus_minus", "+-, %", Show::percent, forecast.plus_minus.epoch},
-          {"measured_step_seconds", "step, ms", Show::millis, measured.seconds},
+          {"measured_step_seconds", "step, ms", Show::millis, measured.step.mean},
           {"predicted_step_seconds", "predicted", Show::millis, step.seconds()},
           {"measured_exposed_seconds", "all_reduce, ms", Show::millis, exposed},
           {"predicted_exposed_seconds", "predicted", Show::millis, step.exposed + step.straggling},
@@ -205,9 +205,9 @@ Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& be
     if (is_of_network(run, fit)) {
       const auto [compute, rest, late, exposed, all_reduce] =
           forecast_epoch(with_buckets_of(fit.model, run, graph), scenario_of(run)).full;
-      const MeanStep& measured = run.steady_full_step;
-      const double waited = measured.phases[std::size_t(Phase::all_reduce)];
-      steps.push_back((measured.seconds - waited) / (compute + rest) - 1);
+      const MeanStep& measured = run.summary.full_step;
+      const double waited = measured.phases[kAllReduce].mean;
+      steps.push_back((measured.step.mean - waited) / (compute + rest) - 1);
       if (run.sums_go_over_links()) sums.push_back(summing_seconds(run) / all_reduce - 1);
     }
     Runs others = fitted;

@@ -41,7 +41,7 @@ void solve(PairFit& fit, const std::vector<PairRow>& rows) {
 /// Of these phases of a mean full step.
 template <Phase... phases>
 double seconds_of(const RunResult& run) {
-  return (... + run.steady_full_step.phases[std::size_t(phases)]);
+  return (... + run.summary.full_step.phases[std::size_t(phases)].mean);
 }
 constexpr auto compute_of = seconds_of<Phase::forward, Phase::loss, Phase::backward>;
 
@@ -50,7 +50,7 @@ double mean_batch(const RunResult& run) {
 }
 
 bool has_no_full_step(const RunResult& run) {
-  return run.steady_full_step.count == 0 || !(compute_of(run) > 0);
+  return run.summary.full_step.steps == 0 || !(compute_of(run) > 0);
 }
 
 Runs with_full_steps(Runs runs) {
@@ -88,11 +88,12 @@ constexpr std::array kQuantiles = {&Spread::min, &Spread::median, &Spread::p90, 
 /// The spreads of all ranks and epochs in one: the least and the most of all,
 /// the means of median and 90th percentile.
 Spread united(const RunResult& run) {
-  Spread all{.min = INFINITY, .max = -INFINITY};
+  Spread all{.min = INFINITY, .median = 0, .p90 = 0, .max = -INFINITY};
   double sum = 0;
   double spreads = 0;
-  for (const EpochResult& epoch : steady_epochs(run)) {
-    for (const Spread& one : epoch.ranks) {
+  for (const EpochFigures& epoch : steady_epochs(run)) {
+    for (const RankFigures& rank : epoch.of_ranks) {
+      const Spread& one = rank.full_compute;
       if (one.count == 0) continue;
       all.min = std::min(all.min, one.min);
       all.max = std::max(all.max, one.max);
@@ -111,7 +112,7 @@ Spread united(const RunResult& run) {
 
 /// Quantiles of the runs' united spreads, each relative to its mean, in the mean over runs.
 NoiseFit from_spreads(const Runs& runs) {
-  Spread mean;
+  Spread mean{.min = 0, .median = 0, .p90 = 0, .max = 0};
   double used = 0;
   for (const RunResult& run : runs) {
     const Spread one = united(run);
@@ -153,7 +154,7 @@ ComputeFit fit_compute(const Runs& all) {
   ComputeFit result;
   std::vector<PairRow> rows;
   for (const RunResult& run : runs) {
-    const auto micro = double(run.micro_batches);
+    const auto micro = double(run.config.accumulate);
     rows.push_back({1, mean_batch(run) / micro, compute_of(run) / micro});
   }
   result.fit = fit_pair(rows);

@@ -28,7 +28,7 @@ std::string words(const std::set<std::string>& names) {
 /// The network whose runs are fitted.
 std::string network_that_ran(const Runs& runs, const std::string& wanted) {
   std::set<std::string> names;
-  for (const RunResult& run : runs) names.insert(run.model);
+  for (const RunResult& run : runs) names.insert(run.config.model);
   if (names.count(wanted) > 0 || names.empty()) return wanted;
   if (names.size() == 1) return *names.begin();
   std::string which = "say by --model which one is meant";
@@ -41,7 +41,7 @@ void require_one_kind(const Runs& runs) {
   std::set<std::string> kinds;
   for (const RunResult& run : runs) {
     kinds.insert(run.ranks.front().backend + " in " + run.precision + " at " +
-                 std::to_string(run.image_size) + " pixels");
+                 std::to_string(run.config.image_size) + " pixels");
   }
   require(kinds.size() <= 1, "the runs to fit the compute time to are not of one kind: " +
                                  words(kinds) + "; give those of one");
@@ -62,7 +62,7 @@ void require_one_machine(const Runs& runs) {
 /// one network, on one kind of device.
 Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   const std::string ran = network_that_ran(runs, target.model);
-  std::erase_if(runs, [&](const RunResult& run) { return run.model != ran; });
+  std::erase_if(runs, [&](const RunResult& run) { return run.config.model != ran; });
   require_one_kind(runs);
   require_one_machine(runs);
   fit.network = target.model;
@@ -72,7 +72,7 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
         "nothing to predict from: name directories of runs, as in rueda predict runs/; or give "
         "--model, --compute, --batch-per-rank, --alpha and --bandwidth");
   fit.image_size = kUsualImageSize;
-  if (!runs.empty()) fit.image_size = runs.front().image_size;
+  if (!runs.empty()) fit.image_size = image_size_of(runs.front());
   if (target.image_size > 0) fit.image_size = target.image_size;
   return runs;
 }
@@ -83,14 +83,14 @@ Graph graph_of(const std::string& network, std::size_t image_size) {
 
 /// For a network or an image size that was not run: by FLOPs.
 void scale_by_flops(CostFit& fit, const RunResult& ran, const Graph& graph) {
-  const Graph other = graph_of(ran.model, ran.image_size);
+  const Graph other = graph_of(ran.config.model, image_size_of(ran));
   const double factor = double(training_flops(graph)) / double(training_flops(other));
   fit.model.compute.per_image *= factor;
   fit.model.compute.update *= double(graph.parameter_count()) / double(other.parameter_count());
   fit.notes.push_back(fmt::format(
       "{} at {} pixels was not run: its time of an image is that of {} at {} pixels times {:.3g}, "
       "the ratio of FLOPs. This assumes the same FLOPs a second for both.",
-      fit.network, fit.image_size, ran.model, ran.image_size, factor));
+      fit.network, fit.image_size, ran.config.model, image_size_of(ran), factor));
 }
 
 ComputeModel given_compute(const Given& given) {
@@ -121,9 +121,10 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
         "All runs had {} images in a micro-batch, so the fit cannot separate t0, the time that "
         "does not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
         "batches and of the last, partial step of an epoch uncertain.",
-        ran.rank_batches.front() / ran.micro_batches, fixed));
+        ran.rank_batches.front() / ran.config.accumulate, fixed));
   }
-  if (fit.network != ran.model || fit.image_size != ran.image_size) scale_by_flops(fit, ran, graph);
+  if (fit.network != ran.config.model || fit.image_size != image_size_of(ran))
+    scale_by_flops(fit, ran, graph);
 }
 
 /// What is given, else what was fitted. Throws InputError with the text
@@ -182,7 +183,8 @@ void set_machine(CostFit& fit, const Target& target, const Given& given) {
 }
 
 void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Graph& graph) {
-  const bool as_run = !target.bucket_mb && !runs.empty() && fit.network == runs.front().model &&
+  const bool as_run = !target.bucket_mb && !runs.empty() &&
+                      fit.network == runs.front().config.model &&
                       !runs.front().bucket_bytes.empty();
   if (as_run) {
     fit.model.buckets = bucket_schedule(graph, runs.front().bucket_bytes);

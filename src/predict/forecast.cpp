@@ -141,14 +141,14 @@ std::vector<Bucket> bucket_schedule(const Graph& graph, std::size_t most_bytes) 
   return schedule_of(graph, plan_buckets(graph, {.most_bytes = most_bytes}));
 }
 
-std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> bytes) {
+std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const std::size_t> bytes) {
   std::vector<std::size_t> ends;
   std::vector<Bucket> unknown;
   std::size_t end = 0;
-  for (const double b : bytes) {
-    end += std::size_t(b) / sizeof(float);
+  for (const std::size_t b : bytes) {
+    end += b / sizeof(float);
     ends.push_back(end);
-    unknown.push_back({b, 1});
+    unknown.push_back({double(b), 1});
   }
   const std::size_t slots = end - GradientLayout(graph).slots_offset();
   if (slots > kMostSlots * kSlotFloats) return unknown;

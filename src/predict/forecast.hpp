@@ -163,7 +163,7 @@ struct Bucket {
 std::vector<Bucket> bucket_schedule(const Graph& graph, std::size_t most_bytes);
 /// The same for buckets that a run had, by their bytes in the order of summing.
 /// Those that do not fit the graph are complete when backward ends.
-std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> bytes);
+std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const std::size_t> bytes);
 
 /// Moments of one step's communication, from the beginning of backward; seconds.
 struct BucketTimes {

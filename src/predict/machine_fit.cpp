@@ -50,10 +50,10 @@ bool sums_like_a_ring(const RunResult& run) {
 }
 
 /// Of a run on several ranks, those that are large enough.
-std::vector<const BucketResult*> large_buckets(const RunResult& run) {
-  std::vector<const BucketResult*> large;
+std::vector<const BucketFigures*> large_buckets(const RunResult& run) {
+  std::vector<const BucketFigures*> large;
   if (run.world_size() < 2 || !run.sums_go_over_links()) return large;
-  for (const BucketResult& b : run.steady_communication.buckets)
+  for (const BucketFigures& b : run.summary.all_steps.buckets)
     if (b.bytes > kSmallBytes && b.busy.count > 0) large.push_back(&b);
   return large;
 }
@@ -62,7 +62,7 @@ std::vector<const BucketResult*> large_buckets(const RunResult& run) {
 std::vector<double> gammas(const Runs& runs) {
   std::vector<double> each;
   for (const RunResult& run : runs) {
-    for (const BucketResult* b : large_buckets(run))
+    for (const BucketFigures* b : large_buckets(run))
       if (b->add.mean > 0) each.push_back(b->add.mean / added_bytes(run.world_size(), b->bytes));
   }
   return each;
@@ -84,10 +84,10 @@ std::optional<LinkFit> from_benches(const Benches& benches, bool inside, double 
 std::optional<LinkFit> from_runs(const Runs& runs, bool inside) {
   Level level;
   for (const RunResult& run : runs) {
-    if ((run.hosts.size() == 1) != inside || !sums_like_a_ring(run)) continue;
+    if ((run.hosts() == 1) != inside || !sums_like_a_ring(run)) continue;
     const std::size_t ranks = run.world_size();
     // The mean, because a step waits for slow messages, too, and the median leaves them out.
-    for (const BucketResult* b : large_buckets(run))
+    for (const BucketFigures* b : large_buckets(run))
       level.add(ranks, b->bytes, b->transfer.mean, fmt::format("runs, P = {}", ranks));
   }
   return level.fitted();

@@ -1,22 +1,21 @@
 #include "base/error.hpp"
 #include "record/aggregation.hpp"
-#include "record/epoch_parts.hpp"
+#include "record/json_parts.hpp"
+#include "record/run_figures.hpp"
 #include "record/run_json.hpp"
 
 namespace rueda {
 namespace {
 
+/// A checkpoint has these of every epoch, where a run.json of older programs may not.
+constexpr std::array kNeeded = {"epoch",         "resumed_at_step",   "val_loss",
+                                "learning_rate", "images_per_second", "parameter_hash",
+                                "ranks"};
+
 EpochRecord epoch_record(const JsonView& j) {
+  for (const char* name : kNeeded) j.at(name);
   EpochRecord e;
-  read_fields(j, e, kEpochFields);
-  read_fields(j, e, kEpochTimeFields);
-  e.train.seconds = e.seconds;
-  if (!j.at("val_loss").is_null()) read_fields(j, e.test.emplace(), kTestScoreFields);
-  if (j.has("energy")) read_fields(j.at("energy"), e.energy, kEnergyFields);
-  e.energy.images = double(e.train.samples);
-  e.ranks = j.at("ranks").elements().size();
-  // Versions before wrote none.
-  if (j.has("efficiency")) read_fields(j.at("efficiency"), e.efficiency, kEfficiencyFields);
+  static_cast<EpochFacts&>(e) = read_epoch(j);
   if (j.has(kHistorySums)) {
     read_value(j.at(kHistorySums), e.sums);
     for (const KindSums* sums : {&e.sums.full, &e.sums.partial})

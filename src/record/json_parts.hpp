@@ -12,10 +12,11 @@ namespace rueda {
 /// Keeps the order in which fields were written, which is the order that a person reads.
 using Json = nlohmann::ordered_json;
 
-/// {min, mean, max}.
-Json json_of(const Spread& spread);
-/// {count, min, mean, median, p90, max, deviation}.
-Json spread_json(const Spread& spread);
+/// Over ranks.
+inline auto fields_of(const Spread&) {
+  return std::tuple{NanField{"min", &Spread::min}, NanField{"mean", &Spread::mean},
+                    NanField{"max", &Spread::max}};
+}
 
 /// The names of the phases and their values.
 template <typename Value>
@@ -60,33 +61,12 @@ inline auto fields_of(const Resumption&) {
                     Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},
                     Field{"world_size", &Resumption::ranks}};
 }
-/// An epoch's scores are nothing but samples where nothing is computed.
-inline const std::tuple kEpochFields{
-    Field{"epoch", &EpochRecord::epoch},
-    Field{"steps", &EpochRecord::steps},
-    Field{"resumed_at_step", &EpochRecord::resumed_at_step},
-    NanField{"loss", in(&EpochRecord::train, &Score::loss)},
-    NanField{"accuracy", in(&EpochRecord::train, &Score::accuracy)},
-    Field{"samples", in(&EpochRecord::train, &Score::samples)}};
 inline const std::tuple kTestScoreFields{
-    Field{"val_loss", &Score::loss}, Field{"val_accuracy", &Score::accuracy},
-    Field{"val_samples", &Score::samples}, Field{"val_seconds", &Score::seconds}};
-inline const std::tuple kEpochTimeFields{
-    Field{"learning_rate", &EpochRecord::learning_rate}, Field{"seconds", &EpochRecord::seconds},
-    Field{"images_per_second", &EpochRecord::images_per_second},
-    Field{"images_per_second_per_rank",
-          [](const EpochRecord& e) { return e.images_per_second / double(e.ranks); }},
-    Field{"parameter_hash", &EpochRecord::parameter_hash}};
-/// Functions are only written: they follow from the members.
-inline const std::tuple kEfficiencyFields{
-    NanField{"useful_mean", &EfficiencySeconds::useful_mean},
-    NanField{"useful_max", &EfficiencySeconds::useful_max},
-    NanField{"ideal_network", &EfficiencySeconds::ideal_network},
-    Field{"load_balance", &EfficiencySeconds::load_balance},
-    Field{"serialisation", &EfficiencySeconds::serialisation},
-    Field{"transfer", &EfficiencySeconds::transfer},
-    Field{"communication", &EfficiencySeconds::communication},
-    Field{"parallel", &EfficiencySeconds::parallel}};
+    NanField{"val_loss", &Score::loss}, NanField{"val_accuracy", &Score::accuracy},
+    IfAny{"val_samples", &Score::samples}, NanField{"val_seconds", &Score::seconds}};
+
+/// Of an epoch in a checkpoint's history, and not in run.json.
+inline constexpr const char* kHistorySums = "sums";
 
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);

@@ -4,6 +4,7 @@
 
 #include "record/aggregation.hpp"
 #include "record/json_parts.hpp"
+#include "record/run_fields.hpp"
 #include "train/options.hpp"
 
 namespace rueda {
@@ -14,12 +15,6 @@ template <typename Record, typename... Fields>
 Json fields_or_null(const std::optional<Record>& record, const std::tuple<Fields...>& fields) {
   if (!record) return nullptr;
   return fields_json(*record, fields);
-}
-
-Json memory_json(const RankInfo& rank) {
-  Json j;
-  for (const MemoryPart& part : kMemoryParts) j[part.name] = rank.memory.*part.bytes;
-  return j;
 }
 
 /// An option's value; null where it has none.
@@ -38,16 +33,6 @@ Json config_json(const TrainConfig& config) {
   return json;
 }
 
-std::size_t memory_bytes(const RankInfo& rank) { return rank.memory.total(); }
-
-const std::tuple kRankFields{
-    Field{"rank", &RankInfo::rank},       Field{"local_rank", &RankInfo::local_rank},
-    Field{"host", &RankInfo::host},       Field{"backend", &RankInfo::backend},
-    Field{"device", &RankInfo::device},   Field{"uuid", text_or_null(&RankInfo::uuid)},
-    Field{"threads", &RankInfo::threads}, Field{"cores", &RankInfo::cores},
-    Field{"memory_bytes", memory_bytes},  Field{"memory", memory_json},
-    Field{"startup", &RankInfo::startup}};
-
 const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
                               Field{"images", &TimedCompute::images},
                               Field{"jitter_percent", &TimedCompute::jitter_percent},
@@ -59,14 +44,6 @@ const std::tuple kGapFields{
     Field{"seconds", &StepGap::seconds}, Field{"usual_seconds", &StepGap::usual},
     Field{"epoch", &StepGap::epoch},     Field{"step", &StepGap::step},
     Field{"rank", &StepGap::rank},       Field{"phase", phase_of}};
-
-const std::tuple kSpreadFields{
-    Field{"count", &Spread::count},        Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
-    Field{"median", &Spread::median},      Field{"p90", &Spread::p90}, Field{"max", &Spread::max},
-    Field{"deviation", &Spread::deviation}};
-
-const std::tuple kRangeFields{Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
-                              Field{"max", &Spread::max}};
 
 const std::tuple kRoofFields{Field{"flops_per_second", &Roof::flops},
                              Field{"bytes_per_second", &Roof::bytes}};
@@ -84,17 +61,6 @@ Json profile_json(const LayerProfile& profile) {
           {"passes", list_json(profile.layers, kLayerFields)}};
 }
 
-Json all_reduce_json(const RunRecord& run) {
-  Json j;
-  j["algorithm"] = run.all_reduce;
-  j["transport"] = run.transport;
-  j["gradient_bytes"] = run.gradient_bytes;
-  j["bucket_mb"] = run.bucket_mb;
-  j["bucket_bytes"] = run.bucket_bytes;
-  j["overlaps_backward"] = run.overlaps;
-  return j;
-}
-
 /// A column for each quantity; null: the GPU does not report it. Null as a whole without samples.
 Json samples_json(const std::vector<DeviceSample>& samples) {
   if (samples.empty()) return nullptr;
@@ -105,53 +71,86 @@ Json samples_json(const std::vector<DeviceSample>& samples) {
   return j;
 }
 
-void put_job(Json& j, const RunRecord& run) {
-  j["schema"] = "rueda-run";
-  j["schema_version"] = kRunSchemaVersion;
-  j["command_line"] = run.command_line;
-  j["started_at"] = run.started_at;
-  j["outcome"] = run.outcome;
-  j["versions"] = json_of(run.versions);
-  j["config"] = config_json(run.config);
-  j["model"] = {{"name", run.config.model},
-                {"image_size", run.config.image_size},
-                {"trainable_parameters", run.parameters},
-                {"non_trainable_parameters", run.statistics},
-                {"train_flops_per_image", run.train_flops_per_image}};
-  j["data"] = {{"source", run.data_source},
-               {"train_images", run.train_images},
-               {"test_images", run.test_images}};
-  Json micro_batch_asked = "max";
-  if (run.micro_batch_asked != 0) micro_batch_asked = run.micro_batch_asked;
-  j["batch"] = {{"global", run.global_batch},
-                {"per_rank", run.rank_batches},
-                {"micro_batches", run.config.accumulate},
-                {"micro_batch", run.micro_batch},
-                {"micro_batch_asked", micro_batch_asked},
-                {"steps_per_epoch", run.steps_per_epoch}};
-  // Without workers, the thread that trains prepares batches itself.
-  j["input"] = {{"mode", to_string(run.config.input)}, {"workers_per_rank", nullptr}};
-  if (run.config.input == InputMode::stream)
-    j["input"]["workers_per_rank"] = run.config.input_workers;
-  j["timed"] = fields_or_null(run.timed, kTimedFields);
-  j["learning_rate"] = run.learning_rate;
-  j["all_reduce"] = all_reduce_json(run);
+Json config_of(const RunFacts& run) { return config_json(run.config); }
+
+Json micro_batch_asked(const RunFacts& run) {
+  if (run.micro_batch_asked == 0) return "max";
+  return run.micro_batch_asked;
 }
+
+/// Without workers, the thread that trains prepares batches itself.
+Json input_json(const RunFacts& run) {
+  Json j = {{"mode", to_string(run.config.input)}, {"workers_per_rank", nullptr}};
+  if (run.config.input == InputMode::stream) j["workers_per_rank"] = run.config.input_workers;
+  return j;
+}
+
+Json timed_json(const RunFacts& run) { return fields_or_null(run.timed, kTimedFields); }
+
+const std::tuple kModelFields{ShownField{"name", in(&RunFacts::config, &TrainConfig::model)},
+                              Field{"image_size", in(&RunFacts::config, &TrainConfig::image_size)},
+                              IfAny{"trainable_parameters", &RunFacts::parameters},
+                              IfAny{"non_trainable_parameters", &RunFacts::statistics},
+                              NanField{"train_flops_per_image", &RunFacts::train_flops_per_image}};
+
+const std::tuple kDataFields{IfAny{"source", &RunFacts::data_source},
+                             Field{"train_images", &RunFacts::train_images},
+                             IfAny{"test_images", &RunFacts::test_images}};
+
+const std::tuple kBatchFields{
+    Field{"global", &RunFacts::global_batch},
+    IfAny{"per_rank", &RunFacts::rank_batches},
+    Field{"micro_batches", in(&RunFacts::config, &TrainConfig::accumulate)},
+    IfAny{"micro_batch", &RunFacts::micro_batch},
+    Field{"micro_batch_asked", micro_batch_asked},
+    IfAny{"steps_per_epoch", &RunFacts::steps_per_epoch}};
+
+const std::tuple kAllReduceFields{ShownField{"algorithm", &RunFacts::all_reduce},
+                                  IfAny{"transport", &RunFacts::transport},
+                                  IfAny{"gradient_bytes", &RunFacts::gradient_bytes},
+                                  NanField{"bucket_mb", &RunFacts::bucket_mb},
+                                  IfAny{"bucket_bytes", &RunFacts::bucket_bytes},
+                                  IfAny{"overlaps_backward", &RunFacts::overlaps}};
+
+std::size_t world_size(const RunFacts& run) { return run.ranks.size(); }
+std::vector<std::string> hosts(const RunFacts& run) {
+  return each_once(values_of(run.ranks, &RankInfo::host));
+}
+auto startup(const RunFacts& run) { return startup_items(run.ranks); }
+Json gap_json(const RunFacts& run) { return fields_or_null(run.longest_gap, kGapFields); }
+
+/// Functions are only written: they follow from the members, or nobody reads
+/// them back. The options are read by what the program that wrote them called
+/// them, which this program may not know.
+const std::tuple kRunFields{IfAny{"command_line", &RunFacts::command_line},
+                            IfAny{"started_at", &RunFacts::started_at},
+                            ShownField{"outcome", &RunFacts::outcome},
+                            ShownIfAny{"versions", &RunFacts::versions},
+                            Field{"config", config_of},
+                            GroupField{"model", kModelFields},
+                            GroupField{"data", kDataFields},
+                            GroupField{"batch", kBatchFields},
+                            Field{"input", input_json},
+                            Field{"timed", timed_json},
+                            NanField{"learning_rate", &RunFacts::learning_rate},
+                            GroupField{"all_reduce", kAllReduceFields},
+                            Field{"world_size", world_size},
+                            Field{"hosts", hosts},
+                            IfAny{"ranks", &RunFacts::ranks},
+                            Field{"startup", startup},
+                            Field{"resumptions", only_written(&RunFacts::resumptions)},
+                            Field{"checkpoints", only_written(&RunFacts::checkpoints)},
+                            Field{"audit", only_written(&RunFacts::audit)},
+                            Field{"longest_gap", gap_json}};
 
 constexpr const char* kEpochsName = "epochs";
 
 /// The document with no epochs in it.
 Json frame_json(const RunRecord& run) {
   Json j;
-  put_job(j, run);
-  j["world_size"] = run.ranks.size();
-  j["hosts"] = each_once(values_of(run.ranks, &RankInfo::host));
-  j["ranks"] = list_json(run.ranks, kRankFields);
-  j["startup"] = json_of(startup_items(run.ranks));
-  j["resumptions"] = json_of(run.resumptions);
-  j["checkpoints"] = json_of(run.checkpoints);
-  j["audit"] = json_of(run.audit);
-  j["longest_gap"] = fields_or_null(run.longest_gap, kGapFields);
+  j["schema"] = "rueda-run";
+  j["schema_version"] = kRunSchemaVersion;
+  put_fields(j, run, kRunFields);
   j[kEpochsName] = nullptr;  // its place
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
@@ -201,8 +200,11 @@ void put_json(const TextSink& put, const RunRecord& run) {
 
 }  // namespace
 
-Json json_of(const Spread& spread) { return fields_json(spread, kRangeFields); }
-Json spread_json(const Spread& spread) { return fields_json(spread, kSpreadFields); }
+RunFacts read_facts(const JsonView& j) {
+  RunFacts run;
+  read_fields(j, run, kRunFields);
+  return run;
+}
 
 std::string to_json(const RunRecord& run) {
   std::string text;

@@ -22,11 +22,16 @@ double one_rank_epoch(const std::vector<Series>& all, const Point& point) {
 
 /// What was measured in the steady epoch of median time.
 void add_measured(CommunicationFigures& c, const RunResult& run, double steps, double ranks) {
-  static_cast<CommunicationTimes&>(c) = middle_epoch(run).communication;
-  c.bytes = run.steady_communication.bytes;
-  c.algbw = run.steady_communication.algbw;
-  c.busbw = run.steady_communication.busbw;
-  for (double* seconds : {&c.busy, &c.exposed, &c.wait, &c.transfer, &c.add}) *seconds *= steps;
+  const AllSteps step = middle_epoch(run).all_steps;
+  const AllSteps& steady = run.summary.all_steps;
+  c.busy = step.busy.mean * steps;
+  c.exposed = step.phases[kAllReduce].mean * steps;
+  c.wait = step.wait.mean * steps;
+  c.transfer = step.transfer.mean * steps;
+  c.add = step.add.mean * steps;
+  c.bytes = steady.bytes;
+  c.algbw = steady.algbw;
+  c.busbw = steady.busbw;
   const double sent = 2 * (ranks - 1) / ranks * c.bytes * steps;
   if (c.transfer > 0 && run.sums_go_over_links()) c.link_busbw = sent / c.transfer / 1e9;
 }
@@ -44,7 +49,7 @@ CommunicationFigures communication(const std::vector<Series>& all, const PointFi
 }
 
 EfficiencySeconds efficiency_of(const RunResult& run) {
-  return median_epoch(values_of(steady_epochs(run), &EpochResult::efficiency));
+  return median_epoch(values_of(steady_epochs(run), &EpochFigures::efficiency));
 }
 
 EfficiencyFactors efficiency_factors(const RunResult& base, const RunResult& run) {
@@ -76,7 +81,9 @@ void add_factors(PointFigures& figures, const Point& base) {
 /// Of the last steady epoch. A rank that has more images takes longer and is not
 /// slow for that: its time counts as if it had those of a mean rank.
 StragglerFigures stragglers(const RunResult& run) {
-  auto medians = values_of(steady_epochs(run).back().ranks, &Spread::median);
+  std::vector<double> medians;
+  for (const RankFigures& rank : steady_epochs(run).back().of_ranks)
+    medians.push_back(rank.full_compute.median);
   const auto& images = run.rank_batches;
   if (images.size() == medians.size()) {
     const auto all = std::accumulate(images.begin(), images.end(), std::size_t{0});
@@ -93,8 +100,10 @@ StragglerFigures stragglers(const RunResult& run) {
 
 /// What of the epoch is in no phase.
 double rest_of(const RunResult& run) {
-  const EpochResult epoch = middle_epoch(run);
-  return std::accumulate(epoch.phases.begin(), epoch.phases.end(), epoch.seconds, std::minus());
+  const EpochFigures epoch = middle_epoch(run);
+  double rest = epoch.seconds;
+  for (const Spread& phase : epoch.phases) rest -= phase.mean;
+  return rest;
 }
 
 void add_spreads(Losses& losses, const Point& base, const Point& point) {
@@ -106,7 +115,7 @@ void add_spreads(Losses& losses, const Point& base, const Point& point) {
   losses.rest_spread = differ(rest_of);
   for (std::size_t p = 0; p < kPhases; ++p) {
     losses.phase_spreads[p] =
-        differ([p](const RunResult& run) { return middle_epoch(run).phases[p]; });
+        differ([p](const RunResult& run) { return middle_epoch(run).phases[p].mean; });
   }
 }
 
@@ -143,9 +152,9 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   if (!point.runs.empty()) figures.run = point.runs.front();
   figures.communication = communication(all, figures);
   if (figures.run == nullptr) return figures;
-  const EpochResult epoch = middle_epoch(*figures.run);
-  figures.step_phases = figures.run->steady_full_step.phases;
-  figures.epoch_phases = epoch.phases;
+  const EpochFigures epoch = middle_epoch(*figures.run);
+  figures.step_phases = means_of(figures.run->summary.full_step.phases);
+  figures.epoch_phases = means_of(epoch.phases);
   figures.stragglers = stragglers(*figures.run);
   figures.energy = epoch.energy;
   return figures;
@@ -214,12 +223,12 @@ StudyFigures evaluate(const std::vector<Series>& all) {
 
 EpochParts epoch_parts(const PointFigures& figures) {
   const Point& point = *figures.point;
-  const Spread& step = figures.run->steady_full_step_seconds;
+  const Spread& step = figures.run->summary.full_step.slowest;
   const auto images = std::size_t(point.images);
   // Whole steps only. NOLINTNEXTLINE(bugprone-integer-division)
   const auto full_steps = double(images / point.global_batch);
   // The step's mean is over all of them, too.
-  const auto epochs = values_of(steady_epochs(*figures.run), &EpochResult::seconds);
+  const auto epochs = values_of(steady_epochs(*figures.run), &EpochFigures::seconds);
   EpochParts parts;
   parts.partial_images = images % point.global_batch;
   parts.slow_steps = full_steps * (step.mean - step.median);

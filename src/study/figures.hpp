@@ -73,8 +73,13 @@ double gustafson_fraction(double scaled_speedup, double ranks) noexcept;
 
 /// Communication of the steady epoch of median time; seconds. `bytes` are those of a step, rates
 /// those of all steady epochs.
-struct CommunicationFigures : CommunicationTimes {
-  double inferred = kUnknown;  ///< T(P) - T(P0) P0 / P
+struct CommunicationFigures {
+  double bytes = kUnknown;
+  double busy = kUnknown;                                       ///< inside the all-reduce
+  double exposed = kUnknown;                                    ///< what steps waited for it
+  double wait = kUnknown, transfer = kUnknown, add = kUnknown;  ///< parts of `busy`
+  double algbw = kUnknown, busbw = kUnknown;  ///< GB/s, of the slowest rank's busy time
+  double inferred = kUnknown;                 ///< T(P) - T(P0) P0 / P
   /// The same against P = 1 at this rank batch instead of this global batch,
   /// where that was run: small batches are slower, which is no communication.
   double inferred_same_batch = kUnknown;

@@ -36,7 +36,7 @@ bool threads_differ(const Series& series) {
   std::set<double> threads;
   for (const Point& point : series.points) {
     for (const RunResult* run : point.runs) {
-      for (const RankResult& rank : run->ranks) threads.insert(rank.threads);
+      for (const RankInfo& rank : run->ranks) threads.insert(rank.threads);
     }
   }
   return series.processor == Processor::cpu && threads.size() > 1;

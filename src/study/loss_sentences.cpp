@@ -119,7 +119,9 @@ Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
   }
 
   const double before = whole_step(base);
-  const auto of_phase = [&](const RunResult& run) { return run.steady_full_step.phases[most]; };
+  const auto of_phase = [&](const RunResult& run) {
+    return run.summary.full_step.phases[most].mean;
+  };
   const double spread =
       repeats_differ_by(*f.point, of_phase) + repeats_differ_by(*base.point, of_phase);
   if (!(growth(most) > (1 - kNothingLost) * before) || growth(most) <= spread) return {};

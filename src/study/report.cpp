@@ -37,7 +37,7 @@ Json buckets_json(const Point& point) {
   Json buckets = Json::array();
   if (point.runs.empty()) return buckets;
   const RunResult& run = *point.runs.front();
-  for (const BucketResult& bucket : run.steady_communication.buckets) {
+  for (const BucketFigures& bucket : run.summary.all_steps.buckets) {
     Json transfer;
     if (run.sums_go_over_links()) transfer = bucket.transfer.median;
     buckets.push_back({{"bytes", bucket.bytes},

@@ -23,7 +23,7 @@ Processor processor_of(const RunResult& run) {
 bool is_oversubscribed(const RunResult& run) {
   constexpr double kClockwork = 1e-6;  // cores are shares: 1/3 + 1/3 + 1/3
   if (processor_of(run) != Processor::cpu) return false;
-  for (const RankResult& rank : run.ranks)
+  for (const RankInfo& rank : run.ranks)
     if (rank.threads > rank.cores * (1 + kClockwork)) return true;
   return false;
 }
@@ -239,22 +239,22 @@ Observation observe(const RunResult& run) {
   if (steady.empty()) throw std::invalid_argument("no epoch was finished");
   Observation seen;
   seen.source = "rueda";
-  seen.model = run.model;
+  seen.model = run.config.model;
   seen.processor = processor_of(run);
-  seen.image_size = run.image_size;
+  seen.image_size = image_size_of(run);
   seen.ranks = run.world_size();
-  seen.hosts = run.hosts.size();
+  seen.hosts = run.hosts();
   seen.rank_batch = common_batch(run.rank_batches);
   seen.global_batch = run.global_batch;
-  seen.images = steady.front().images;
+  seen.images = double(steady.front().train.samples);
   seen.steps = steady.front().steps;
-  seen.epoch = exactly(median_of(values_of(steady, &EpochResult::seconds)));
+  seen.epoch = exactly(median_of(values_of(steady, &EpochFigures::seconds)));
   seen.first_epoch = exactly(run.epochs.front().seconds);
-  seen.full_step = exactly(run.steady_full_step_seconds.median);
+  seen.full_step = exactly(run.summary.full_step.slowest.median);
   seen.mean_step = exactly(seen.epoch.value / double(seen.steps));
   seen.oversubscribed = is_oversubscribed(run);
   seen.includes_warm_up = includes_warm_up(run);
-  seen.disturbed = std::ranges::any_of(steady, is_disturbed, &EpochResult::least_core_share);
+  seen.disturbed = std::ranges::any_of(steady, is_disturbed, least_core_share);
   seen.runs = {&run};
   return seen;
 }
@@ -263,7 +263,7 @@ std::map<std::string, std::string> machine_of(const RunResult& run) {
   const Processor processor = processor_of(run);
   std::map<std::string, std::string> machine;
   std::set<std::string> devices;
-  for (const RankResult& rank : run.ranks) devices.insert(rank.device);
+  for (const RankInfo& rank : run.ranks) devices.insert(rank.device);
   devices.erase("");
   const bool computes = processor != Processor::timed;
   if (!devices.empty() && computes)

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/json_view.hpp"
-#include "record/aggregation.hpp"
+#include "base/json_fields.hpp"
+#include "record/json_parts.hpp"
 #include "record/run_json.hpp"
 
 namespace rueda {
@@ -15,112 +15,33 @@ namespace fs = std::filesystem;
 
 const std::string kRunRemedy = "give the run.json of a rueda run, whole";
 
-/// Over ranks.
-double mean(const JsonView& j, const std::string& name) {
-  return j.part(name).number_if_any("mean");
+/// What no run is without. So a batch of none is refused as such.
+void check_work(const JsonView& j) {
+  j.at("model").count("image_size");
+  const JsonView batch = j.at("batch");
+  batch.positive("global");
+  batch.positive("micro_batches");
+  for (const JsonView& b : batch.items("per_rank")) b.positive();
 }
 
-Spread spread(const JsonView& above, const std::string& name) {
-  if (!above.has(name)) return spread_of({});
-  const JsonView j = above.at(name);
-  return {.count = j.count("count"),
-          .min = j.number_if_any("min"),
-          .mean = j.number_if_any("mean"),
-          .median = j.number_if_any("median"),
-          .p90 = j.number_if_any("p90"),
-          .max = j.number_if_any("max"),
-          .deviation = j.number_if_any("deviation")};
-}
-
-PhaseSeconds phases(const JsonView& above) {
-  const JsonView j = above.part("phases");
-  PhaseSeconds seconds;
-  for (std::size_t p = 0; p < kPhases; ++p) seconds[p] = mean(j, std::string(kPhaseNames[p]));
-  return seconds;
-}
-
-MeanStep mean_step(const JsonView& above, const std::string& name) {
-  const JsonView j = above.part(name);
-  MeanStep step{.seconds = mean(j, "seconds"), .phases = phases(j)};
-  if (above.has(name)) step.count = j.count("count");
-  return step;
-}
-
-CommunicationResult communication(const JsonView& j) {
-  CommunicationResult result;
-  result.bytes = j.number_if_any("bytes_per_step");
-  result.busy = mean(j, "busy");
-  result.exposed = mean(j, "exposed");
-  result.wait = mean(j, "wait");
-  result.transfer = mean(j, "transfer");
-  result.add = mean(j, "add");
-  result.algbw = j.number_if_any("algbw_GBps");
-  result.busbw = j.number_if_any("busbw_GBps");
-  for (const JsonView& b : j.items("buckets")) {
-    result.buckets.push_back(
-        {b.number_if_any("bytes"), spread(b, "busy"), spread(b, "transfer"), spread(b, "add")});
-  }
-  return result;
-}
-
-EpochResult epoch(const JsonView& j) {
-  const JsonView energy = j.part("energy");
-  const JsonView efficiency = j.part("efficiency");
-  EpochResult e{.steps = j.count("steps"),
-                .resumed = j.has("resumed_at_step"),
-                .images = double(j.count("samples")),
-                .seconds = j.number("seconds"),
-                .val_accuracy = j.number_if_any("val_accuracy"),
-                .energy = {energy.number_if_any("joules"), energy.number_if_any("host_joules")},
-                .phases = phases(j),
-                .communication = communication(j.part("communication")),
-                .efficiency = {efficiency.number_if_any("useful_mean"),
-                               efficiency.number_if_any("useful_max"),
-                               efficiency.number_if_any("ideal_network"), j.number("seconds")},
-                .ranks = {}};
-  for (const JsonView& r : j.items("ranks")) {
-    e.ranks.push_back(spread(r, "full_step_compute_seconds"));
-    e.least_core_share = std::fmin(e.least_core_share, r.number_if_any("core_share"));
-  }
-  if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
-  return e;
-}
-
-void read_work(RunResult& run, const JsonView& j) {
+void read_options(RunResult& run, const JsonView& j) {
   for (const auto& [name, value] : j.fields("config")) run.options[name] = value.json().dump();
   run.precision = j.at("config").text_if_any("precision");
-  run.model = j.at("model").text("name");
-  run.image_size = j.at("model").count("image_size");
-  run.train_images = j.at("data").count("train_images");
-  const JsonView batch = j.at("batch");
-  run.global_batch = batch.positive("global");
-  for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.positive());
-  run.micro_batches = batch.positive("micro_batches");
-  const JsonView all_reduce = j.at("all_reduce");
-  run.all_reduce = all_reduce.text("algorithm");
-  run.overlaps = all_reduce.has("overlaps_backward") && all_reduce.at("overlaps_backward").flag();
-  for (const JsonView& b : all_reduce.items("bucket_bytes")) run.bucket_bytes.push_back(b.number());
 }
 
 void read_ranks(RunResult& run, const JsonView& j) {
-  for (const JsonView& host : j.items("hosts")) run.hosts.push_back(host.text());
-  for (const JsonView& r : j.items("ranks")) {
-    run.ranks.push_back({r.text("host"), r.text("backend"), r.text_if_any("device"),
-                         r.number_if_any("threads"), r.number_if_any("cores"),
-                         r.number_if_any("memory_bytes")});
-  }
   if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size())
     j.at("ranks").refuse("does not have an entry for each rank of batch.per_rank");
-  for (const auto& [name, item] : j.fields("startup"))
-    run.startup.emplace_back(name, item.number_if_any("max"));
+  for (const JsonView& r : j.items("ranks"))
+    run.memory_bytes = std::fmax(run.memory_bytes, r.number_if_any("memory_bytes"));
+  if (j.has("startup")) read_value(j.at("startup"), run.startup);
 }
 
-void read_summary(RunResult& run, const JsonView& j) {
-  run.failure = j.text_if_any("failure");
-  run.steady_full_step = mean_step(j, "steady_full_step");
-  run.steady_full_step_seconds = spread(j, "steady_full_step_seconds");
-  run.steady_communication = communication(j.part("steady_communication"));
-  run.startup_seconds = j.number_if_any("startup_seconds");
+void read_epochs(RunResult& run, const JsonView& j) {
+  for (const JsonView& e : j.items("epochs")) {
+    run.epochs.push_back(read_epoch(e));
+    if (!(run.epochs.back().seconds > 0)) e.at("seconds").refuse("is not positive");
+  }
 }
 
 constexpr const char* kAttemptName = "attempt.json";
@@ -210,12 +131,12 @@ fs::path real_path(const fs::path& file) {
                    "; name run directories of rueda train, or the directory of a study");
 }
 
-std::size_t depth_of_model(const RunResult& run) { return depth_of(run.model); }
-std::size_t ranks_of_epoch(const EpochResult& epoch) { return epoch.ranks.size(); }
+std::size_t depth_of_model(const RunResult& run) { return depth_of(model_of(run)); }
+bool is_resumed(const EpochFigures& epoch) { return epoch.resumed_at_step.has_value(); }
 void take_mean(double& one, double two) { one = (one + two) / 2; }
 
-std::span<const EpochResult> stretch_of(const RunResult& run) {
-  return steady_stretch(std::span(run.epochs), &EpochResult::resumed, ranks_of_epoch);
+std::span<const EpochFigures> stretch_of(const RunResult& run) {
+  return steady_stretch(std::span(run.epochs), is_resumed, &EpochFigures::ranks);
 }
 
 }  // namespace
@@ -225,18 +146,18 @@ RunResult read_run(const std::filesystem::path& file) {
   const JsonView::Json json = read_json(input);
   const JsonView j(json, input);
   j.require_schema("rueda-run", kRunSchemaVersion, "run.json");
+  check_work(j);
   RunResult run;
+  static_cast<RunFacts&>(run) = read_facts(j);
   run.file = file;
-  run.outcome = j.text("outcome");
-  for (const auto& [name, value] : j.fields("versions")) run.versions[name] = value.text();
-  read_work(run, j);
+  read_options(run, j);
   read_ranks(run, j);
-  for (const JsonView& e : j.items("epochs")) run.epochs.push_back(epoch(e));
-  read_summary(run, j.at("summary"));
+  read_epochs(run, j);
+  run.summary = read_summary(j.at("summary"));
   return run;
 }
 
-std::span<const EpochResult> steady_epochs(const RunResult& run) {
+std::span<const EpochFigures> steady_epochs(const RunResult& run) {
   const auto stretch = stretch_of(run);
   if (stretch.empty() && !run.epochs.empty()) return std::span(run.epochs).last(1);
   return stretch;
@@ -246,22 +167,34 @@ bool includes_warm_up(const RunResult& run) {
   return !run.epochs.empty() && stretch_of(run).empty();
 }
 
-EpochResult middle_epoch(const RunResult& run) {
-  std::vector<const EpochResult*> epochs;
-  for (const EpochResult& epoch : steady_epochs(run)) epochs.push_back(&epoch);
-  std::ranges::sort(epochs, {}, &EpochResult::seconds);
-  EpochResult middle = *epochs.at(epochs.size() / 2);
-  const EpochResult& other = *epochs.at((epochs.size() - 1) / 2);
+EpochFigures middle_epoch(const RunResult& run) {
+  std::vector<const EpochFigures*> epochs;
+  for (const EpochFigures& epoch : steady_epochs(run)) epochs.push_back(&epoch);
+  std::ranges::sort(epochs, {}, &EpochFigures::seconds);
+  EpochFigures middle = *epochs.at(epochs.size() / 2);
+  const EpochFigures& other = *epochs.at((epochs.size() - 1) / 2);
 
   take_mean(middle.seconds, other.seconds);
   take_mean(middle.energy.gpus, other.energy.gpus);
   take_mean(middle.energy.hosts, other.energy.hosts);
-  for (std::size_t p = 0; p < kPhases; ++p) take_mean(middle.phases[p], other.phases[p]);
-  for (const auto part :
-       {&CommunicationTimes::busy, &CommunicationTimes::exposed, &CommunicationTimes::wait,
-        &CommunicationTimes::transfer, &CommunicationTimes::add})
-    take_mean(middle.communication.*part, other.communication.*part);
+  for (std::size_t p = 0; p < kPhases; ++p) take_mean(middle.phases[p].mean, other.phases[p].mean);
+  AllSteps& steps = middle.all_steps;
+  take_mean(steps.phases[kAllReduce].mean, other.all_steps.phases[kAllReduce].mean);
+  for (const auto part : {&AllSteps::busy, &AllSteps::wait, &AllSteps::transfer, &AllSteps::add})
+    take_mean((steps.*part).mean, (other.all_steps.*part).mean);
   return middle;
+}
+
+double least_core_share(const EpochFigures& epoch) {
+  double least = kUnknown;
+  for (const RankFigures& rank : epoch.of_ranks) least = std::fmin(least, rank.core_share);
+  return least;
+}
+
+PhaseSeconds means_of(const std::array<Spread, kPhases>& phases) {
+  PhaseSeconds means;
+  for (std::size_t p = 0; p < kPhases; ++p) means[p] = phases[p].mean;
+  return means;
 }
 
 Study load_study(const std::vector<fs::path>& places) {

@@ -65,10 +65,10 @@ MUTATIONS = [
     (R + "aggregation.cpp", "quantile_of_sorted(sorted, 0.9)", "quantile_of_sorted(sorted, 0.95)", UNIT),
     (R + "aggregation.cpp", "double(sorted.size() - 1)", "double(sorted.size())", UNIT),
     (R + "aggregation.cpp", "return s.busy - s.wait - s.add;", "return s.busy - s.wait;", UNIT),
-    (R + "epoch_json.cpp", "s.phases[std::size_t(Phase::all_reduce)]", "0", UNIT),
+    (R + "epoch_figures.cpp", "s.phases[std::size_t(Phase::all_reduce)]", "0", UNIT),
     (R + "aggregation.cpp", "longest = std::max(longest, sum_of(seconds))", "longest = sum_of(seconds)", UNIT),
     ("src/record/aggregation.hpp", "return i == 0 || std::invoke(resumed, epochs[i]);", "return i == 0;", UNIT),
-    (R + "epoch_json.cpp", "return r.begin - r.ready;", "return r.end - r.ready;", UNIT),
+    (R + "epoch_figures.cpp", "r.begin - r.ready", "r.end - r.ready", UNIT),
     # What a study says.
     (S + "figures.cpp", "2 * (ranks - 1) / ranks * c.bytes", "(ranks - 1) / ranks * c.bytes", UNIT),
     (S + "figures.cpp", "base.epoch.value * double(base.ranks) / ranks;", "base.epoch.value / ranks;", UNIT),

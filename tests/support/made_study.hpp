@@ -21,52 +21,74 @@ struct MadeRun {
   double step = 0.1;                        ///< seconds of a full step
   PhaseSeconds phases = {};                 ///< seconds of an epoch
   double wait = 0, transfer = 0, add = 0;   ///< seconds per step in the all-reduce
-  double threads = 1, cores = 1;
+  int threads = 1;
+  double cores = 1;
 };
 
-inline CommunicationTimes made_communication(const MadeRun& made, double steps) {
-  CommunicationTimes c;
-  c.bytes = 1e9;
-  c.busy = made.wait + made.transfer + made.add;
-  c.exposed = made.phases[std::size_t(Phase::all_reduce)] / steps;
-  c.wait = made.wait;
-  c.transfer = made.transfer;
-  c.add = made.add;
-  return c;
+inline AllSteps made_steps(const MadeRun& made, double steps) {
+  AllSteps all;
+  all.bytes = 1e9;
+  all.busy.mean = made.wait + made.transfer + made.add;
+  all.phases[kAllReduce].mean = made.phases[kAllReduce] / steps;
+  all.wait.mean = made.wait;
+  all.transfer.mean = made.transfer;
+  all.add.mean = made.add;
+  return all;
+}
+
+/// Over ranks.
+inline void set_means(std::array<Spread, kPhases>& spreads, const PhaseSeconds& means) {
+  for (std::size_t p = 0; p < kPhases; ++p) spreads[p].mean = means[p];
 }
 
 inline RunResult made_run(const MadeRun& made) {
   RunResult run;
-  run.model = made.model;
-  run.image_size = 32;
+  run.config.model = made.model;
+  run.config.image_size = 32;
   run.outcome = "completed";
   run.train_images = made.images;
   run.global_batch = made.ranks * made.rank_batch;
   run.rank_batches.assign(made.ranks, made.rank_batch);
-  run.hosts = {"node1"};
   const std::size_t steps = (made.images + run.global_batch - 1) / run.global_batch;
-  for (std::size_t r = 0; r < made.ranks; ++r)
-    run.ranks.push_back({"node1", "cpu", "CPU A", made.threads, made.cores, 1e6});
-  run.startup = {{"mpi", 0.25}, {"data", 0.5}};
-  run.startup_seconds = 0.75;
+  RankInfo rank{.host = "node1", .backend = "cpu", .device = "CPU A"};
+  rank.threads = made.threads;
+  rank.cores = made.cores;
+  run.ranks.assign(made.ranks, rank);
+  run.memory_bytes = 1e6;
+  run.startup = {{"mpi", {.max = 0.25}}, {"data", {.max = 0.5}}};
+  run.summary.startup_seconds = 0.75;
   for (const double seconds : made.epochs) {
-    EpochResult e;
+    EpochFigures e;
     e.steps = steps;
-    e.images = double(made.images);
+    e.ranks = made.ranks;
+    e.train.samples = made.images;
     e.seconds = seconds;
-    e.phases = made.phases;
-    e.communication = made_communication(made, double(steps));
+    set_means(e.phases, made.phases);
+    e.all_steps = made_steps(made, double(steps));
     run.epochs.push_back(e);
   }
   const std::vector<double> full = {made.step};
-  run.steady_full_step_seconds = spread_of(full);
-  run.steady_full_step.count = 1;
-  run.steady_full_step.seconds = made.step;
-  for (std::size_t p = 0; p < kPhases; ++p)
-    run.steady_full_step.phases[p] = made.phases[p] / double(steps);
-  static_cast<CommunicationTimes&>(run.steady_communication) =
-      made_communication(made, double(steps));
+  MeanStep& step = run.summary.full_step;
+  step.slowest = spread_of(full);
+  step.steps = 1;
+  step.step.mean = made.step;
+  for (std::size_t p = 0; p < kPhases; ++p) step.phases[p].mean = made.phases[p] / double(steps);
+  run.summary.all_steps = made_steps(made, double(steps));
   return run;
+}
+
+inline void set_version(RunResult& run, const std::string& name, const std::string& version) {
+  const auto found = std::ranges::find(run.versions, name, &Versions::value_type::first);
+  if (found == run.versions.end())
+    run.versions.emplace_back(name, version);
+  else
+    found->second = version;
+}
+
+/// The seconds of each rank's full steps without waiting, in its last epoch.
+inline void set_compute(RunResult& run, const std::vector<std::vector<double>>& seconds) {
+  std::vector<RankFigures>& ranks = run.epochs.back().of_ranks;
+  for (const std::vector<double>& own : seconds) ranks.emplace_back().full_compute = spread_of(own);
 }
 
 /// P ranks with steady epochs of T seconds.

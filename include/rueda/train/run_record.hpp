@@ -109,8 +109,8 @@ struct TrainPosition {
   Energy energy{0, 0};     ///< of these steps, and of pauses between them
 };
 
-/// One epoch, complete on rank 0 only.
-struct EpochRecord {
+/// What is known of an epoch, whether it was just trained or read from a file.
+struct EpochFacts {
   std::size_t epoch = 0;  ///< from 1
   std::size_t steps = 0;
   std::size_t ranks = 0;
@@ -124,18 +124,22 @@ struct EpochRecord {
   /// earlier process took. There are no records of these, and the time includes
   /// warming up.
   std::optional<std::size_t> resumed_at_step;
+  Energy energy;                 ///< of all ranks and steps
+  EfficiencySeconds efficiency;  ///< see efficiency_seconds
+};
+
+/// One epoch, complete on rank 0 only.
+struct EpochRecord : EpochFacts {
   ByRank<StepRecord> step_records;      ///< [rank][step]; see `written`
   ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;         ///< [rank]
   /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.
   std::vector<Energy> rank_energy;
-  Energy energy;  ///< of all ranks and steps
   /// Its element of run.json once that is written for good. The records of its
   /// steps are released then, so that long runs need no more memory than short
-  /// ones, and `sums` stands for them.
+  /// ones, and `sums` and `efficiency` stand for them.
   SharedText written;
   EpochSums sums;
-  EfficiencySeconds efficiency;  ///< stands for them, too; see efficiency_seconds
 };
 
 /// A checkpoint that is on the disk and was read back. The two times are NaN for
@@ -182,12 +186,13 @@ inline bool measures_bucket_size(const TrainConfig& config, bool overlaps) noexc
   return bucket_size_matters(config, overlaps) && config.bucket_mb == kAutoBucketMb;
 }
 
-/// The record of a run: the contents of run.json. What training did belongs to
-/// the whole run, that is to this process and to earlier ones up to the
-/// checkpoint that each was resumed from: epochs, resumptions, checkpoints,
-/// audit, seconds. What a process is belongs to this one alone: command line,
-/// versions, ranks, start-up, profile, trace, samples, gap.
-struct RunRecord {
+/// What is known of a run besides its epochs, whether this process trained or
+/// read a run.json. What training did belongs to the whole run, that is to this
+/// process and to earlier ones up to the checkpoint that each was resumed from:
+/// epochs, resumptions, checkpoints, audit, seconds. What a process is belongs
+/// to this one alone: command line, versions, ranks, start-up, profile, trace,
+/// samples, gap.
+struct RunFacts {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
   std::string started_at;  ///< ISO 8601, UTC
@@ -216,15 +221,11 @@ struct RunRecord {
   /// Of a run that computed nothing.
   std::optional<TimedCompute> timed;
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
-  std::vector<EpochRecord> epochs;
   std::vector<CheckpointRecord> checkpoints;
   std::optional<StepGap> longest_gap;  ///< in the steps of this process
   AuditRecord audit;
-  LayerProfile profile;              ///< of this rank, where one is made
-  ByRank<TraceSpan> trace;           ///< [rank], where one is kept
-  ByRank<DeviceSample> gpu_samples;  ///< [rank], in the order of time
-  std::string outcome = "running";   ///< or "completed", "target reached", "stopped", "failed"
-  std::string failure;               ///< the message, if it failed
+  std::string outcome = "running";  ///< or "completed", "target reached", "stopped", "failed"
+  std::string failure;              ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
   /// Of earlier processes, NaN where a checkpoint of an older version does not say.
   double earlier_seconds = 0;
@@ -236,6 +237,14 @@ struct RunRecord {
   bool measures_bucket_size() const noexcept {
     return rueda::measures_bucket_size(config, overlaps);
   }
+};
+
+/// The record of a run that this process trains: the contents of run.json.
+struct RunRecord : RunFacts {
+  std::vector<EpochRecord> epochs;
+  LayerProfile profile;              ///< of this rank, where one is made
+  ByRank<TraceSpan> trace;           ///< [rank], where one is kept
+  ByRank<DeviceSample> gpu_samples;  ///< [rank], in the order of time
 };
 
 }  // namespace rueda

@@ -237,14 +237,15 @@ Table factor_table(const StudyFigures& all) {
 Fields straggler_row(const PointFigures& f) {
   const auto& [compute, slowest, host] = f.stragglers;
   if (f.run == nullptr || f.ranks() < 2 || std::isnan(compute.mean)) return {};
-  return {{"compute_min_seconds", "fastest rank, ms", Show::millis, compute.min},
-          {"compute_mean_seconds", "mean, ms", Show::millis, compute.mean},
-          {"compute_max_seconds", "slowest rank, ms", Show::millis, compute.max},
-          {"imbalance", "slowest / mean", Show::ratio, compute.max / compute.mean},
-          {"slowest", "slowest", Show::text, "rank " + std::to_string(slowest) + " on " + host},
-          {"step_median_seconds", "step, median, ms", Show::millis,
-           f.run->steady_full_step_seconds.median},
-          {"step_p90_seconds", "step, p90, ms", Show::millis, f.run->steady_full_step_seconds.p90}};
+  return {
+      {"compute_min_seconds", "fastest rank, ms", Show::millis, compute.min},
+      {"compute_mean_seconds", "mean, ms", Show::millis, compute.mean},
+      {"compute_max_seconds", "slowest rank, ms", Show::millis, compute.max},
+      {"imbalance", "slowest / mean", Show::ratio, compute.max / compute.mean},
+      {"slowest", "slowest", Show::text, "rank " + std::to_string(slowest) + " on " + host},
+      {"step_median_seconds", "step, median, ms", Show::millis,
+       f.run->summary.full_step.slowest.median},
+      {"step_p90_seconds", "step, p90, ms", Show::millis, f.run->summary.full_step.slowest.p90}};
 }
 
 Table straggler_table(const StudyFigures& all) {

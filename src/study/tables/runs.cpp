@@ -19,16 +19,17 @@ std::string name_of(const std::filesystem::path& file) {
 }
 
 void add_run(Table& table, const RunResult& run) {
-  std::string model = run.model;
+  std::string model = run.config.model;
   double seconds = kUnknown, accuracy = kUnknown;
   if (!run.epochs.empty()) {
     const Observation seen = observe(run);
     if (seen.processor == Processor::timed) model += " (nothing computed)";
     seconds = seen.epoch.value;
-    accuracy = run.epochs.back().val_accuracy;
+    if (run.epochs.back().test) accuracy = run.epochs.back().test->accuracy;
   }
   table.add({name_of(run.file), model, double(run.world_size()), double(run.global_batch),
-             double(run.epochs.size()), seconds, accuracy, run.outcome, run.failure});
+             double(run.epochs.size()), seconds, accuracy, run.outcome,
+             run.summary.failure.value_or("")});
 }
 
 std::size_t batch_of_rank(const Attempt& attempt) {
@@ -44,8 +45,7 @@ std::size_t batch_of_all(const Attempt& attempt) {
 /// Memory of the rank that holds most.
 double most_memory(const Point& point) {
   double most = kUnknown;
-  for (const RunResult* run : point.runs)
-    for (const RankResult& rank : run->ranks) most = std::fmax(most, rank.memory_bytes);
+  for (const RunResult* run : point.runs) most = std::fmax(most, run->memory_bytes);
   return most;
 }
 
@@ -70,14 +70,14 @@ void add_batch(Batches& batches, const std::string& model, const Point& p, const
 double startup_seconds(const RunResult* run, const std::string& item) {
   if (run == nullptr) return kUnknown;
   for (const auto& [name, seconds] : run->startup)
-    if (name == item) return seconds;
+    if (name == item) return seconds.max;
   return kUnknown;
 }
 
 /// Of all items; unknown where that was not measured.
 double startup_seconds(const RunResult* run) {
-  if (run == nullptr || !(run->startup_seconds > 0)) return kUnknown;
-  return run->startup_seconds;
+  if (run == nullptr || !(run->summary.startup_seconds > 0)) return kUnknown;
+  return run->summary.startup_seconds;
 }
 
 bool same_processor(const Observation& a, const Observation& b) {

@@ -33,9 +33,10 @@ RunResult ring_run(std::size_t ranks, std::size_t hosts, const MadeLink& link,
   RunResult run;
   run.all_reduce = "ring";
   run.ranks.resize(ranks);
-  for (std::size_t h = 0; h < hosts; ++h) run.hosts.push_back("h" + std::to_string(h));
+  for (std::size_t r = 0; r < ranks; ++r)
+    run.ranks[r].host = "h" + std::to_string(r * hosts / ranks);
   for (const double bytes : buckets) {
-    BucketResult& bucket = run.steady_communication.buckets.emplace_back();
+    BucketFigures& bucket = run.summary.all_steps.buckets.emplace_back();
     bucket.bytes = bytes;
     bucket.busy.count = 10;
     bucket.transfer.mean = link.transfer(double(ranks), bytes);
@@ -64,10 +65,10 @@ RunResult drawn_run(std::size_t ranks, std::mt19937& random) {
                             .phases = phases,
                             .transfer = sum});
   const RunResult ring = ring_run(ranks, ranks, link, buckets);
-  run.steady_communication.buckets = ring.steady_communication.buckets;
-  run.bucket_bytes = buckets;
+  run.summary.all_steps.buckets = ring.summary.all_steps.buckets;
+  run.bucket_bytes.assign(buckets.begin(), buckets.end());
   run.all_reduce = ring.all_reduce;
-  run.hosts = ring.hosts;
+  for (std::size_t r = 0; r < ranks; ++r) run.ranks[r].host = ring.ranks[r].host;
   return run;
 }
 
@@ -99,7 +100,7 @@ RunResult computing_run(std::size_t ranks, std::size_t batch, std::size_t micro_
                             .rank_batch = batch * micro_batches,
                             .images = ranks * batch * micro_batches,
                             .phases = phases});
-  run.micro_batches = micro_batches;
+  run.config.accumulate = micro_batches;
   return run;
 }
 
@@ -169,7 +170,7 @@ TEST_CASE("nine of ten single runs lie in their interval", "[predict]") {
       const PlusMinus half = certainty.of(fit.model, six, one);
       const RunResult run = drawn_run(6, random);
       epochs += std::abs(run.epochs[1].seconds / forecast.seconds - 1) <= half.epoch;
-      sums += std::abs(run.steady_communication.transfer / forecast.full.all_reduce - 1) <=
+      sums += std::abs(run.summary.all_steps.transfer.mean / forecast.full.all_reduce - 1) <=
               half.all_reduce;
       widest = std::max(widest, half.epoch);
     }
@@ -270,14 +271,14 @@ TEST_CASE("runs on different machines are not fitted together", "[predict]") {
   Runs runs = {drawn_run(1, random), drawn_run(2, random)};
   const auto fit = [&] { return fit_cost(runs, {}, {}, {}); };
   for (RunResult& run : runs) {
-    for (RankResult& rank : run.ranks) rank.device = "CPU A";
+    for (RankInfo& rank : run.ranks) rank.device = "CPU A";
     run.versions = {{"MPI", "Open MPI 4"}, {"oneDNN", "3.1"}};
   }
   CHECK_NOTHROW(fit());
-  for (RankResult& rank : runs[1].ranks) rank.device = "CPU B";
+  for (RankInfo& rank : runs[1].ranks) rank.device = "CPU B";
   CHECK_THROWS_WITH(fit(), Catch::Contains("differ in processor: CPU A, CPU B; give those of one"));
-  for (RankResult& rank : runs[1].ranks) rank.device = "CPU A";
-  runs[1].versions["oneDNN"] = "3.2";
+  for (RankInfo& rank : runs[1].ranks) rank.device = "CPU A";
+  test::set_version(runs[1], "oneDNN", "3.2");
   CHECK_THROWS_WITH(fit(), Catch::Contains("differ in oneDNN: 3.1, 3.2; give those of one"));
 }
 
@@ -292,8 +293,8 @@ TEST_CASE("sums in shared memory say nothing of links and additions", "[predict]
   const auto [deviation, gammas] = sums_of(runs);
   runs.push_back(runs.back());
   runs.back().all_reduce = "auto (shared)";
-  runs.back().steady_communication.transfer *= 9;  // far from a ring's
-  for (BucketResult& bucket : runs.back().steady_communication.buckets) bucket.add.mean = 9;
+  runs.back().summary.all_steps.transfer.mean *= 9;  // far from a ring's
+  for (BucketFigures& bucket : runs.back().summary.all_steps.buckets) bucket.add.mean = 9;
   CHECK(sums_of(runs).first == Approx(deviation));
   CHECK(sums_of(runs).second == gammas);
   CHECK_THROWS_WITH(fit_cost({runs.front(), runs.back()}, {}, {}, {}),
@@ -302,8 +303,8 @@ TEST_CASE("sums in shared memory say nothing of links and additions", "[predict]
 
 TEST_CASE("one rank, small buckets and other sums are not used for links", "[predict]") {
   RunResult small = ring_run(2, 1, kLink, {1e6, 25e6});
-  small.steady_communication.buckets.push_back(small.steady_communication.buckets.front());
-  small.steady_communication.buckets.back().bytes = 60'000;  // summed by doubling with auto
+  small.summary.all_steps.buckets.push_back(small.summary.all_steps.buckets.front());
+  small.summary.all_steps.buckets.back().bytes = 60'000;  // summed by doubling with auto
   small.all_reduce = "auto (doubling to 64 KiB, ring)";
   check_link(fit_machine({small}, {}).inside, kLink.alpha, kLink.beta);
 
@@ -367,9 +368,7 @@ TEST_CASE("one batch does not separate t0 from t1", "[predict]") {
 TEST_CASE("noise from the spreads of run.json", "[predict]") {
   RunResult run = made_run({.ranks = 2});
   CHECK(fit_noise({run}).samples == 0);
-  const std::vector<double> slow = {2, 2, 4};
-  const std::vector<double> quick = {1, 1, 2};
-  run.epochs.back().ranks = {spread_of(slow), spread_of(quick)};
+  test::set_compute(run, {{2, 2, 4}, {1, 1, 2}});
   const auto fit = fit_noise({run});
   CHECK(fit.samples == 6);
   CHECK_FALSE(fit.from_steps);

@@ -128,12 +128,13 @@ TEST_CASE("chosen buckets are nearly as good as the best of any size", "[predict
 
 TEST_CASE("buckets as a run had them", "[predict]") {
   const Graph graph = build_model("resnet20", 32, 10);
-  std::vector<double> bytes;
-  for (const Bucket& bucket : bucket_schedule(graph, 200'000)) bytes.push_back(bucket.bytes);
+  std::vector<std::size_t> bytes;
+  for (const Bucket& bucket : bucket_schedule(graph, 200'000))
+    bytes.push_back(std::size_t(bucket.bytes));
   const auto again = bucket_schedule(graph, bytes);
   REQUIRE(again.size() == bytes.size());
   CHECK(again[0].ready < again[1].ready);
-  const auto strange = bucket_schedule(graph, std::vector<double>{400, 800});
+  const auto strange = bucket_schedule(graph, std::vector<std::size_t>{400, 800});
   REQUIRE(strange.size() == 2);
   CHECK(strange[1].bytes == 800);
   CHECK(strange[0].ready == 1);

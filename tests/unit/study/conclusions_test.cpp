@@ -64,7 +64,7 @@ TEST_CASE("what is shown of a point adds up, with any number of repeats and epoc
   }
   RunResult run = made_run({.epochs = {99, 6, 18, 7, 16}, .phases = phases(6, 0)});
   const double backward[] = {99, 6, 18, 7, 16};
-  for (std::size_t e = 0; e < 5; ++e) run.epochs[e].phases[kBack] = backward[e];
+  for (std::size_t e = 0; e < 5; ++e) run.epochs[e].phases[kBack].mean = backward[e];
   const Evaluated all({observe(run)});
   CHECK(all.figures[0].points[0].point->epoch.value == 11.5);  // of 7 and 16
   CHECK(whole_of(all.figures[0].points[0].epoch_phases) == Approx(11.5));
@@ -133,14 +133,14 @@ TEST_CASE("one time has one figure and one word in all sentences", "[study]") {
   // Epochs differ, so that means over all are not those of the middle one.
   std::vector<RunResult> runs = {of_parts(1, 10, 0), of_parts(2, 5, 1)};
   for (const double exposed : {0.9, 3.0}) {
-    EpochResult epoch = runs[1].epochs.back();
+    EpochFigures epoch = runs[1].epochs.back();
     epoch.seconds = 5 + exposed;
-    epoch.phases = phases(5, exposed);
-    epoch.communication.exposed = exposed / 5;
+    test::set_means(epoch.phases, phases(5, exposed));
+    epoch.all_steps.phases[kAllReduce].mean = exposed / 5;
     runs[1].epochs.push_back(epoch);
   }
-  for (EpochResult& epoch : runs[1].epochs) epoch.communication.busy = 0.5;
-  runs[1].steady_communication.exposed = (1 + 0.9 + 3.0) / 3 / 5;
+  for (EpochFigures& epoch : runs[1].epochs) epoch.all_steps.busy.mean = 0.5;
+  runs[1].summary.all_steps.phases[kAllReduce].mean = (1 + 0.9 + 3.0) / 3 / 5;
   const std::string text = said(runs);
   CHECK_THAT(text, Contains("The cause is the exposed all-reduce 1.000 s (100.0 %)"));
   CHECK_THAT(text, Contains("and 2.500 s as measured in the all-reduce; 1.000 s were exposed (60.0 "
@@ -258,37 +258,37 @@ TEST_CASE("runs on different machines are different series, named by what differ
   CHECK(labels().size() == 1);
   for (RunResult& run : runs)
     run.versions = {{"rueda", run.file.string()}, {"MPI", "Open MPI 4, a"}};
-  runs[0].versions["rueda"] = "another";
+  test::set_version(runs[0], "rueda", "another");
   CHECK(labels().size() == 1);
   for (const std::size_t i : {2U, 3U})
-    for (RankResult& rank : runs[i].ranks) rank.device = "CPU B";
+    for (RankInfo& rank : runs[i].ranks) rank.device = "CPU B";
   CHECK(labels() == std::vector<std::string>{"net, 10 per rank, processor CPU A",
                                              "net, 10 per rank, processor CPU B"});
   for (RunResult& run : runs) run.ranks.front().device = run.ranks.back().device = "CPU A";
-  for (const std::size_t i : {2U, 3U}) runs[i].versions["MPI"] = "Open MPI 5, b";
+  for (const std::size_t i : {2U, 3U}) test::set_version(runs[i], "MPI", "Open MPI 5, b");
   CHECK(labels() == std::vector<std::string>{"net, 10 per rank, MPI Open MPI 4",
                                              "net, 10 per rank, MPI Open MPI 5"});
-  for (const std::size_t i : {2U, 3U}) runs[i].versions["MPI"] = "Open MPI 4, b";
+  for (const std::size_t i : {2U, 3U}) test::set_version(runs[i], "MPI", "Open MPI 4, b");
   CHECK(labels().at(1) == "net, 10 per rank, MPI Open MPI 4, b");
   for (RunResult& run : runs) {
     run.versions = {{"MPI", "x"}, {"cuDNN", std::to_string(run.epochs.back().seconds)}};
   }
   CHECK(labels().size() == 1);  // no GPU computed
   for (RunResult& run : runs) {
-    for (RankResult& rank : run.ranks) rank.backend = "cuda";
-    run.versions["cuDNN"] = &run < runs.data() + 2 ? "8" : "9";
+    for (RankInfo& rank : run.ranks) rank.backend = "cuda";
+    test::set_version(run, "cuDNN", &run < runs.data() + 2 ? "8" : "9");
   }
   CHECK(labels().at(1) == "net, 10 per rank, cuDNN 9");
-  for (RankResult& rank : runs[0].ranks) rank.device = "CPU C";
+  for (RankInfo& rank : runs[0].ranks) rank.device = "CPU C";
   for (RunResult& run : runs)
-    for (RankResult& rank : run.ranks) rank.backend = "timed";  // which computes nothing
+    for (RankInfo& rank : run.ranks) rank.backend = "timed";  // which computes nothing
   CHECK(labels().size() == 1);
 }
 
 TEST_CASE("times of the timed backend are no repeats of each other", "[study]") {
   std::vector<RunResult> runs = runs_of({{1, 4}, {2, 2}, {1, 16}, {2, 8}});
   for (RunResult& run : runs)
-    for (RankResult& rank : run.ranks) rank.backend = "timed";
+    for (RankInfo& rank : run.ranks) rank.backend = "timed";
   const auto all = make_series(observe_all(with(runs, "compute-ms", {"10", "10", "40", "40"})));
   REQUIRE(all.size() == 2);
   CHECK_THAT(all[0].label, Contains("compute-ms 10"));
@@ -318,7 +318,7 @@ TEST_CASE("every table of a timed run says that nothing was computed", "[study]"
   };
   CHECK(lacking() == std::vector<std::string>{"all"});
   for (RunResult& run : runs)
-    for (RankResult& rank : run.ranks) rank.backend = "timed";
+    for (RankInfo& rank : run.ranks) rank.backend = "timed";
   CHECK(lacking() == std::vector<std::string>{});
 }
 
@@ -326,7 +326,7 @@ TEST_CASE("rows of several processors differ in every table", "[study]") {
   std::vector<RunResult> runs = runs_of({{1, 4}, {1, 5}, {1, 6}, {1, 7}});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string kind = i < 2 ? "cpu" : "cuda";
-    for (RankResult& rank : runs[i].ranks) {
+    for (RankInfo& rank : runs[i].ranks) {
       rank.backend = kind;
       rank.device = kind + (i % 2 == 0 ? " one" : " two");
     }
@@ -356,14 +356,13 @@ TEST_CASE("what was not given is in no name, and a star has its legend", "[study
   for (const Series& one : all) CHECK_THAT(one.label, !Contains("null"));
   const auto note = [&] { return to_text(overview_table(Evaluated(observe_all(runs)).figures)); };
   CHECK_THAT(note(), !Contains("*: more threads than cores."));
-  for (RankResult& rank : runs[1].ranks) rank.threads = 1000;
+  for (RankInfo& rank : runs[1].ranks) rank.threads = 1000;
   CHECK_THAT(note(), Contains("*: more threads than cores."));
 }
 
 TEST_CASE("a rank with more images is no straggler for that", "[study]") {
   RunResult run = made_run({.ranks = 2});
-  const std::vector<double> twice = {0.6}, once = {0.36};
-  run.epochs.back().ranks = {spread_of(twice), spread_of(once)};
+  test::set_compute(run, {{0.6}, {0.36}});
   const auto found = [&] { return Evaluated({observe(run)}).figures[0].points[0].stragglers; };
   run.rank_batches = {2, 1};
   CHECK(found().slowest == 1);  // 0.3 s an image and 0.36
@@ -375,8 +374,7 @@ TEST_CASE("a rank with more images is no straggler for that", "[study]") {
 
 TEST_CASE("stragglers are judged by the median of their steps", "[study]") {
   RunResult run = made_run({.ranks = 2});
-  const std::vector<double> even = {0.3, 0.3, 0.3}, once = {0.2, 0.2, 0.9};
-  run.epochs.back().ranks = {spread_of(even), spread_of(once)};
+  test::set_compute(run, {{0.3, 0.3, 0.3}, {0.2, 0.2, 0.9}});
   const Evaluated all({observe(run)});
   CHECK(all.figures[0].points[0].stragglers.slowest == 0);
   CHECK(all.figures[0].points[0].stragglers.compute.max == 0.3);

@@ -138,12 +138,12 @@ TEST_CASE("a log in whole seconds is not compared with itself", "[study]") {
 TEST_CASE("epochs that scale worse than full steps are taken apart", "[study]") {
   // 100 images: 10 full steps on one rank, 3 of 30 and one of 10 on three.
   Study study = study_of(runs_of({{1, 1.0}, {3, 0.5}}));
-  study.runs[1].steady_full_step_seconds.mean = 0.11;
+  study.runs[1].summary.full_step.slowest.mean = 0.11;
   CHECK_THAT(text_of(study),
              Contains("full step alone scales to 100.0 % on 3 ranks, the epoch to 66.7 %. Of an "
                       "epoch, 0.0300 s go to steps that took longer than the median, and 0.170 s "
                       "to the partial last step (10 images, 0.0333 s by their number)"));
-  study.runs[1].steady_full_step_seconds.mean = 0.09;  // quick steps: no negative seconds
+  study.runs[1].summary.full_step.slowest.mean = 0.09;  // quick steps: no negative seconds
   CHECK_THAT(text_of(study), !Contains("full step alone"));
   // Repeats that leave both open.
   study.runs.push_back(made_run({.ranks = 3, .epochs = {9, 0.33}, .step = 0.12}));
@@ -168,7 +168,7 @@ TEST_CASE("ranks are recommended by purpose", "[study]") {
 
 TEST_CASE("an oversubscribed point is neither recommended nor the widest", "[study]") {
   Study study = book_like();
-  for (RankResult& rank : study.runs[2].ranks) rank.cores = 0.5;
+  for (RankInfo& rank : study.runs[2].ranks) rank.cores = 0.5;
   const Evaluated all(observe_all(study.runs));
   CHECK(sweet_spot(all.figures[0], Purpose::time, 0.8)->point->ranks == 2);
   CHECK_THAT(text_of(study), Contains("2 ranks take 8.100 s") &&

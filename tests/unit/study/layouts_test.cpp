@@ -88,13 +88,13 @@ Observation observation(std::size_t ranks, std::size_t rank_batch, double second
 RunResult run(std::size_t ranks, std::size_t images, double seconds, double load) {
   RunResult result = made_run(
       {.model = "resnet18", .ranks = ranks, .images = images, .epochs = {seconds, seconds}});
-  for (EpochResult& epoch : result.epochs) epoch.phases[std::size_t(Phase::load)] = load;
-  auto& c = result.steady_communication;
+  for (EpochFigures& epoch : result.epochs) epoch.phases[std::size_t(Phase::load)].mean = load;
+  auto& c = result.summary.all_steps;
   c.bytes = 1e8;
-  c.busy = 0.1;
-  c.exposed = 0.05;
+  c.busy.mean = 0.1;
+  c.phases[kAllReduce].mean = 0.05;
   c.busbw = 2.5;
-  for (EpochResult& epoch : result.epochs) epoch.communication = result.steady_communication;
+  for (EpochFigures& epoch : result.epochs) epoch.all_steps = result.summary.all_steps;
   return result;
 }
 

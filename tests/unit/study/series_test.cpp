@@ -200,7 +200,7 @@ TEST_CASE("rounding is kept where there is one run", "[study]") {
 TEST_CASE("more threads than cores are marked, except where nothing was computed", "[study]") {
   RunResult run = made_run({.ranks = 2, .threads = 1, .cores = 0.5});
   CHECK(observe(run).oversubscribed);
-  for (RankResult& rank : run.ranks) rank.backend = "timed";
+  for (RankInfo& rank : run.ranks) rank.backend = "timed";
   CHECK_FALSE(observe(run).oversubscribed);
   CHECK(observe(run).processor == Processor::timed);
   CHECK_FALSE(observe(made_run({.threads = 1, .cores = 1})).oversubscribed);
@@ -210,8 +210,8 @@ TEST_CASE("a run whose rank got too little of its cores is marked, whichever rep
           "[study]") {
   const auto share = [](double first, double steady) {
     RunResult run = made_run({.ranks = 1, .epochs = {9, 8.0}});
-    run.epochs[0].least_core_share = first;
-    run.epochs[1].least_core_share = steady;
+    run.epochs[0].of_ranks.emplace_back().core_share = first;
+    run.epochs[1].of_ranks.emplace_back().core_share = steady;
     return run;
   };
   const RunResult fine = share(0.5, 0.86), disturbed = share(1, 0.84),
@@ -235,10 +235,10 @@ TEST_CASE("an observation is of the epochs after the first", "[study]") {
 
 TEST_CASE("each process of a resumed run warms up", "[study]") {
   RunResult run = made_run({.epochs = {50, 40}});
-  run.epochs[1].resumed = true;
+  run.epochs[1].resumed_at_step = 0;
   CHECK(observe(run).includes_warm_up);  // both are first ones
   run = made_run({.epochs = {50, 40, 30}});
-  run.epochs[1].resumed = true;
+  run.epochs[1].resumed_at_step = 0;
   CHECK_FALSE(observe(run).includes_warm_up);
   CHECK(observe(run).epoch.value == 30);
 }
@@ -259,9 +259,9 @@ TEST_CASE("Amdahl's fit finds the fraction that made the times", "[study]") {
   CHECK(std::isnan(karp_flatt(1, 1)));
   // Oversubscribed points are left out.
   runs = runs_of({{1, 10}, {2, 5}, {4, 9}});
-  for (RankResult& rank : runs[2].ranks) rank.cores = 0.5;
+  for (RankInfo& rank : runs[2].ranks) rank.cores = 0.5;
   CHECK(amdahl_fraction(series_of(runs)[0])->value == Approx(0));
-  for (RankResult& rank : runs[1].ranks) rank.cores = 0.5;
+  for (RankInfo& rank : runs[1].ranks) rank.cores = 0.5;
   CHECK_FALSE(amdahl_fraction(series_of(runs)[0]));
 }
 
@@ -307,7 +307,7 @@ TEST_CASE("with a fixed global batch the cost of the small batch is separate", "
 
 TEST_CASE("an epoch's slow steps and its partial step", "[study]") {
   RunResult run = made_run({.rank_batch = 30, .epochs = {9, 1.0}, .step = 0.2});
-  run.steady_full_step_seconds.mean = 0.25;
+  run.summary.full_step.slowest.mean = 0.25;
   const Evaluated all({observe(run)});
   const EpochParts parts = epoch_parts(all.figures[0].points[0]);
   CHECK(parts.partial_images == 10);  // 100 = 3 x 30 + 10
@@ -319,8 +319,7 @@ TEST_CASE("an epoch's slow steps and its partial step", "[study]") {
 TEST_CASE("the slowest rank is named with its host", "[study]") {
   RunResult run = made_run({.ranks = 3});
   run.ranks[1].host = "slow";
-  const std::vector<double> own = {0.2, 0.5, 0.3};
-  for (const double& one : own) run.epochs.back().ranks.push_back(spread_of({&one, 1}));
+  test::set_compute(run, {{0.2}, {0.5}, {0.3}});
   const Evaluated all({observe(run)});
   const StragglerFigures s = all.figures[0].points[0].stragglers;
   CHECK(s.slowest == 1);
@@ -378,7 +377,7 @@ TEST_CASE("the factors of POP multiply to the efficiency", "[study]") {
                                  made_run({.ranks = 2, .epochs = {99, 8, 6}}),
                                  made_run({.ranks = 2, .epochs = {99, 9, 7}})};
   for (RunResult& run : runs)
-    for (EpochResult& e : run.epochs) e.efficiency = {5.5, 5.6, 6.2, e.seconds};
+    for (EpochFigures& e : run.epochs) e.efficiency = {5.5, 5.6, 6.2, e.seconds};
   runs[0].epochs[1].efficiency.useful_mean = 9.9;
   runs[1].epochs[2].efficiency.useful_mean = 5.3;  // of 6 s
   const Evaluated all(observe_all(runs));
@@ -393,7 +392,7 @@ TEST_CASE("the factors of POP multiply to the efficiency", "[study]") {
   CHECK(global / all.figures[0].points[0].factors.front() ==
         Approx(two.epoch_view.efficiency.value));
   CHECK(test::number_at(study_tables({}, all.figures).at(2), 2, "transfer") == two.factors[3]);
-  for (EpochResult& e : runs[0].epochs) e.efficiency = {.seconds = e.seconds};  // older
+  for (EpochFigures& e : runs[0].epochs) e.efficiency = {.seconds = e.seconds};  // older
   const Evaluated old(observe_all(runs));
   CHECK(old.figures[0].points[1].factors.front() == two.factors.front());
   CHECK(std::isnan(old.figures[0].points[1].factors.back()));

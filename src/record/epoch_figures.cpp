@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <ranges>
+
+#include "record/run_fields.hpp"
+#include "record/run_figures.hpp"
+
+namespace rueda {
+namespace {
+
+/// Of the steps of one rank: those of its figures that are no sums.
+struct FullSteps {
+  std::vector<double> seconds;
+  std::vector<double> compute;  ///< without what it waited for the all-reduce
+};
+
+RankFigures rank_figures(const std::vector<StepRecord>& steps, std::size_t rank,
+                         std::size_t global_batch) {
+  RankFigures figures;
+  FullSteps full;
+  for (const StepRecord& s : steps) {
+    figures += s;
+    if (!is_kind(s, global_batch, StepKind::full)) continue;
+    full.seconds.push_back(s.seconds);
+    full.compute.push_back(s.seconds - s.phases[std::size_t(Phase::all_reduce)]);
+  }
+  figures.rank = rank;
+  figures.core_share = figures.cores_got / figures.cores_wanted;
+  figures.full_step = spread_of(full.seconds);
+  figures.full_compute = spread_of(full.compute);
+  return figures;
+}
+
+std::array<Spread, kPhases> spread_over(const std::vector<RankFigures>& ranks) {
+  std::array<Spread, kPhases> phases;
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    std::vector<double> seconds;
+    for (const RankFigures& rank : ranks) seconds.push_back(rank.phases[p]);
+    phases[p] = spread_of(seconds);
+  }
+  return phases;
+}
+
+/// Seconds of one bucket in a step of a rank: complete until its all-reduce
+/// began, the all-reduce, and of this waiting for later ranks, messages,
+/// adding.
+struct BucketTimes {
+  std::vector<double> queued, busy, wait, transfer, add;
+
+  void add_record(const BucketRecord& r) {
+    queued.push_back(r.begin - r.ready);
+    busy.push_back(r.end - r.begin);
+    wait.push_back(r.wait);
+    transfer.push_back(r.transfer - r.wait);
+    add.push_back(r.add);
+  }
+
+  BucketFigures figures() const {
+    return {.queued = spread_of(queued),
+            .busy = spread_of(busy),
+            .wait = spread_of(wait),
+            .transfer = spread_of(transfer),
+            .add = spread_of(add)};
+  }
+};
+
+/// Over steps and ranks.
+std::vector<BucketFigures> bucket_figures(const EpochRecord& epoch, const RunRecord& run) {
+  if (epoch.written) {
+    const Json j = Json::parse(*epoch.written);
+    return read_epoch(JsonView(j)).all_steps.buckets;
+  }
+  std::vector<BucketTimes> times;
+  for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
+    times.resize(std::max<std::size_t>(times.size(), r.bucket + 1));
+    times[r.bucket].add_record(r);
+  }
+  std::vector<BucketFigures> buckets = values_of(times, &BucketTimes::figures);
+  const std::size_t known = std::min(buckets.size(), run.bucket_bytes.size());
+  for (std::size_t i = 0; i < known; ++i) buckets[i].bytes = double(run.bucket_bytes[i]);
+  return buckets;
+}
+
+/// Buckets are those of the last epoch.
+AllSteps all_steps(Epochs epochs, const RunRecord& run) {
+  AllSteps all(break_down(epochs, run.global_batch, StepKind::all));
+  std::size_t ranks = run.ranks.size();
+  if (!epochs.empty()) {
+    ranks = epochs.back().ranks;
+    all.buckets = bucket_figures(epochs.back(), run);
+  }
+  all.bytes = double(run.gradient_bytes);
+  if (const auto rate = bandwidth(all.bytes, all.slowest_busy, ranks)) {
+    all.algbw = rate->algbw;
+    all.busbw = rate->busbw;
+  }
+  return all;
+}
+
+MeanStep mean_step(Epochs epochs, const RunRecord& run, StepKind kind) {
+  return MeanStep(break_down(epochs, run.global_batch, kind));
+}
+
+}  // namespace
+
+EpochFigures epoch_figures(const EpochRecord& e, const RunRecord& run) {
+  const Epochs one(&e, 1);
+  EpochFigures figures;
+  static_cast<EpochFacts&>(figures) = e;
+  for (std::size_t rank = 0; rank < e.step_records.size(); ++rank)
+    figures.of_ranks.push_back(rank_figures(e.step_records[rank], rank, run.global_batch));
+  figures.phases = spread_over(figures.of_ranks);
+  figures.full_step = mean_step(one, run, StepKind::full);
+  figures.partial_step = mean_step(one, run, StepKind::partial);
+  figures.all_steps = all_steps(one, run);
+  figures.efficiency = efficiency_seconds(e);
+  return figures;
+}
+
+RunSummary summary_of(const RunRecord& run) {
+  const SteadyState steady = steady_state(run);
+  return {.outcome = run.outcome,
+          .failure = text_or_null(&RunFacts::failure)(run),
+          .epochs = run.epochs.size(),
+          .epoch_seconds = steady.epoch_seconds,
+          .images_per_second = steady.images_per_second,
+          .includes_warm_up = steady.includes_warm_up,
+          .full_step = mean_step(steady.epochs, run, StepKind::full),
+          .efficiency = steady.efficiency,
+          .all_steps = all_steps(steady.epochs, run),
+          .startup_seconds = startup_seconds(run.ranks),
+          .training_seconds = training_seconds(run),
+          .evaluation_seconds = evaluation_seconds(run),
+          .total_seconds = run.total_seconds,
+          .seconds_to_target = run.seconds_to_target,
+          .energy = run_energy(run)};
+}
+
+}  // namespace rueda
