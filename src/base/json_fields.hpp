@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -260,6 +261,11 @@ void read_value(const JsonView& j, std::vector<std::pair<std::string, Value>>& p
   pairs.clear();
   for (const auto& [name, value] : j.members())
     read_value(value, pairs.emplace_back(name, Value()).second);
+}
+template <typename Value>
+void read_value(const JsonView& j, std::map<std::string, Value>& values) {
+  values.clear();
+  for (const auto& [name, value] : j.members()) read_value(value, values[name]);
 }
 template <typename Value, std::size_t size>
 void read_value(const JsonView& j, std::array<Value, size>& values) {

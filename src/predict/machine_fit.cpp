@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "base/json_view.hpp"
+#include "base/json_fields.hpp"
 #include "predict/predict.hpp"
 
 namespace rueda::predict {
@@ -13,11 +13,15 @@ namespace {
 constexpr std::size_t kFormat = 1;
 const std::string kRemedy = "give a file that rueda bench all-reduce --json wrote";
 
+const std::tuple kRowFields{
+    ShownField{"algorithm", &BenchRow::algorithm}, Field{"bytes", &BenchRow::bytes},
+    Field{"median_seconds", &BenchRow::median}, IfAny{"seconds", &BenchRow::seconds}};
+
 BenchRow row_of(const JsonView& j) {
-  BenchRow row{j.text("algorithm"), j.number("bytes"), j.number("median_seconds"), {}};
+  BenchRow row;
+  read_fields(j, row, kRowFields);
   if (!(row.bytes > 0)) j.at("bytes").refuse("is not positive");
   if (!(row.median > 0)) j.at("median_seconds").refuse("is not positive");
-  for (const JsonView& s : j.items("seconds")) row.seconds.push_back(s.number());
   return row;
 }
 

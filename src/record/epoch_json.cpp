@@ -46,6 +46,7 @@ Json summary_json(const RunRecord& run) { return fields_json(summary_of(run), kS
 RunSummary read_summary(const JsonView& j) {
   RunSummary summary;
   read_fields(j, summary, kSummaryFields);
+  summary.efficiency.seconds = summary.epoch_seconds;
   return summary;
 }
 

@@ -83,7 +83,8 @@ RunSummary summary_of(const RunRecord& run);
 EpochFigures read_epoch(const JsonView& epoch);
 /// Reads the object `summary`, likewise.
 RunSummary read_summary(const JsonView& summary);
-/// Reads from a run.json, likewise, what studies and forecasts use of a run.
+/// Reads from a run.json, likewise, what studies and forecasts use of a run. The
+/// rest of the facts stays as it is in a run that has not begun.
 RunFacts read_facts(const JsonView& run);
 
 }  // namespace rueda

@@ -57,23 +57,22 @@ int exit_code(const JsonView& j) {
   return int(code);
 }
 
-std::size_t count_if_any(const JsonView& j, const std::string& name) {
-  if (!j.has(name)) return 0;
-  return j.count(name);
-}
+const std::tuple kAttemptFields{
+    ShownField{"model", &Attempt::model}, Field{"ranks", &Attempt::ranks},
+    IfAny{"batch_per_rank", &Attempt::rank_batch}, IfAny{"global_batch", &Attempt::global_batch},
+    ShownIfAny{"message", &Attempt::message}};
 
 Attempt read_attempt(const fs::path& file) {
   const InputFile input{file, file.string(), kAttemptRemedy};
   const JsonView::Json json = read_json(input, kMostAttemptBytes);
   const JsonView j(json, input);
   j.require_kind("rueda-attempt", "attempt.json");
-  return {.file = file,
-          .model = j.text("model"),
-          .ranks = j.positive("ranks"),
-          .rank_batch = count_if_any(j, "batch_per_rank"),
-          .global_batch = count_if_any(j, "global_batch"),
-          .exit_code = exit_code(j.at("exit_code")),
-          .message = j.text_if_any("message")};
+  j.positive("ranks");
+  Attempt attempt;
+  attempt.file = file;
+  read_fields(j, attempt, kAttemptFields);
+  attempt.exit_code = exit_code(j.at("exit_code"));
+  return attempt;
 }
 
 /// Files of each folder before those of the folders in it, these by name. What

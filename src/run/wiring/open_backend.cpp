@@ -9,6 +9,7 @@
 #include "base/bounded_json.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/json_fields.hpp"
 #include "base/log.hpp"
 #include "base/text_input.hpp"
 #include "cuda/device/device_query.hpp"
@@ -71,6 +72,13 @@ std::unique_ptr<Backend> open_cuda(const BackendOptions&) {
 #endif
 
 constexpr int kFormat = 1;
+constexpr const char* kFormatName = "rueda_tuning";
+int format_of(const Tuning&) { return kFormat; }
+
+const std::tuple kTuningFields{Field{"cudnn", &Tuning::cudnn}, Field{"device", &Tuning::device},
+                               Field{"engines", &Tuning::engines}, Field{kFormatName, format_of},
+                               IfAny{"seconds", &Tuning::seconds}};
+
 constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
 
 constexpr JsonLimits kLimits{.most_values = 20'000, .most_depth = 4, .most_keys = 5'000};
@@ -180,32 +188,29 @@ std::unique_ptr<DeviceMonitor> open_monitor([[maybe_unused]] const std::string& 
 }
 
 Tuning parse_tuning(const std::string& text, const std::string& file) {
-  const auto json = parse_json(text, tuning_file(file), kLimits);
+  const InputFile input = tuning_file(file);
+  const nlohmann::ordered_json json = parse_json(text, input, kLimits);
+  const auto format = json.find(kFormatName);
+  const bool is_other = format != json.end() && *format != kFormat;
+  input.require(json.is_object() && !is_other, "not a tuning file");
+  Tuning tuning;
   try {
-    if (!json.is_object() || json.at("rueda_tuning") != kFormat)
-      tuning_file(file).refuse("not a tuning file");
-    Tuning tuning{json.at("device"), json.at("cudnn"), {}, {}};
-    for (const auto& [key, engine] : json.at("engines").items()) {
-      // The word stands for kernels in place of an epilogue (cuda::kUnfused).
-      if (engine == "unfused" && key.find(" + ") == key.npos)
-        tuning_file(file).refuse("it leaves \"" + printable(key) +
-                                 "\" unfused, which has no epilogue");
-      tuning.engines[key] = engine;
-    }
-    if (json.contains("seconds")) json["seconds"].get_to(tuning.seconds);
-    return tuning;
-  } catch (const nlohmann::json::exception&) {
-    tuning_file(file).refuse("not a complete tuning file");
+    const JsonView j(json);
+    j.at(kFormatName);
+    read_fields(j, tuning, kTuningFields);
+  } catch (const InputError&) {
+    input.refuse("not a complete tuning file");
   }
+  for (const auto& [work, engine] : tuning.engines) {
+    // The word stands for kernels in place of an epilogue (cuda::kUnfused).
+    if (engine == "unfused" && work.find(" + ") == work.npos)
+      input.refuse("it leaves \"" + printable(work) + "\" unfused, which has no epilogue");
+  }
+  return tuning;
 }
 
 std::string tuning_text(const Tuning& tuning) {
-  const nlohmann::json json = {{"rueda_tuning", kFormat},
-                               {"device", tuning.device},
-                               {"cudnn", tuning.cudnn},
-                               {"engines", tuning.engines},
-                               {"seconds", tuning.seconds}};
-  return text_of(json, 2) + "\n";
+  return text_of(fields_json(tuning, kTuningFields), 2) + "\n";
 }
 
 void check_tuning(const Tuning& tuning, const std::string& file, const std::string& device,

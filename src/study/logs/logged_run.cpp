@@ -1,5 +1,5 @@
 #include "base/error.hpp"
-#include "base/json_view.hpp"
+#include "base/json_fields.hpp"
 #include "base/text.hpp"
 #include "published_data.hpp"
 #include "study/observation.hpp"
@@ -61,16 +61,20 @@ void add_epochs(LoggedRun& run, const JsonView& json, std::size_t steps) {
   }
 }
 
+/// Of the source that published a run.
+const std::tuple kSourceFields{ShownField{"source", &LoggedRun::source},
+                               Field{"image_size", &LoggedRun::image_size},
+                               Field{"images", &LoggedRun::images}};
+const std::tuple kRunFields{
+    ShownField{"model", &LoggedRun::model}, ShownIfAny{"variant", &LoggedRun::variant},
+    Field{"ranks", &LoggedRun::ranks}, Field{"global_batch", &LoggedRun::global_batch}};
+
 LoggedRun run_of(const JsonView& json, const JsonView& source) {
   LoggedRun run;
-  run.source = source.text("source");
-  run.model = json.text("model");
-  run.variant = json.text_if_any("variant");
-  run.processor = json.text("processor") == "cpu" ? Processor::cpu : Processor::gpu;
-  run.ranks = json.count("ranks");
-  run.global_batch = json.count("global_batch");
-  run.image_size = source.count("image_size");
-  run.images = source.number("images");
+  read_fields(source, run, kSourceFields);
+  read_fields(json, run, kRunFields);
+  run.processor = Processor::gpu;
+  if (json.text("processor") == "cpu") run.processor = Processor::cpu;
   for (const JsonView& epoch : json.items("epochs")) add_epochs(run, epoch, json.count("steps"));
   return run;
 }

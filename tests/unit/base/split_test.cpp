@@ -1,8 +1,10 @@
 #include "base/split.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -229,6 +231,49 @@ TEST_CASE("one list of fields writes a record, reads it and names what is wrong"
     wrong.replace(wrong.find(from), std::string(from).size(), to);
     CHECK_THROWS_WITH(from_text<Twig>(wrong), why);
   }
+}
+
+struct Tree {
+  std::string name, species = "oak";
+  double rings = 0;
+  int height = 7;
+  std::map<std::string, double> marks;
+  Leaf leaf;
+};
+const std::tuple kTreeFields{
+    ShownField{"name", &Tree::name},
+    ShownIfAny{"species", &Tree::species},
+    WholeField{"rings", &Tree::rings},
+    IfAny{"height", &Tree::height},
+    GroupField{"bark", std::tuple{IfAny{"marks", &Tree::marks}}},
+    PartField{"leaf", &Tree::leaf, std::tuple{Field{"size", &Leaf::size}}}};
+
+Tree tree_of(const std::string& text) {
+  const auto json = parse_json(text);
+  Tree tree;
+  read_fields(JsonView(json), tree, kTreeFields);
+  return tree;
+}
+
+TEST_CASE("a list says what may be missing, what is shown and what lies in an object", "[json]") {
+  const std::string text =
+      R"({"name":"a","species":"elm","rings":12,"height":3,"bark":{"marks":{"x":1.5}},)"
+      R"("leaf":{"size":2}})";
+  CHECK(text_of(fields_json(tree_of(text), kTreeFields)) == text);
+  const Tree old = tree_of(R"({"name":"a","height":null,"bark":{}})");
+  CHECK(old.species == "oak");
+  CHECK(std::isnan(old.rings));
+  CHECK(old.height == 7);
+  CHECK(fields_json(old, kTreeFields).at("rings").is_null());
+  for (const auto& [wrong, why] :
+       {std::pair(R"({"bark":{}})", "name is missing"),
+        {R"({"name":"a"})", "bark is missing"},
+        {R"({"name":"\u001b"})", "name has control characters"},
+        {R"({"name":"a","species":"\u001b"})", "species has control characters"},
+        {R"({"name":"a","rings":1.5})", "rings is not a whole number from 0"},
+        {R"({"name":"a","bark":{"marks":{"x":"y"}}})", "bark.marks.x is not a number"},
+        {R"({"name":"a","bark":{},"leaf":{}})", "leaf.size is missing"}})
+    CHECK_THROWS_WITH(tree_of(wrong), why);
 }
 
 TEST_CASE("JSON that nests deeply is refused, however deeply", "[json]") {

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "record/aggregation.hpp"
+#include "record/run_fields.hpp"
 #include "record/run_json.hpp"
 #include "study/study.hpp"
 #include "tests/support/data_files.hpp"
@@ -76,6 +77,23 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
   const double wanted =
       (run.epochs[1].efficiency.useful_mean + run.epochs[2].efficiency.useful_mean) / 2;
   CHECK(sample_json()["summary"]["steady_efficiency"]["useful_mean"] == wanted);
+}
+
+TEST_CASE("what is read of an epoch and of a run is written alike", "[study]") {
+  ordered_json document = sample_json();
+  for (ordered_json& written : document["epochs"]) {
+    const EpochFigures read = read_epoch(JsonView(written));
+    ordered_json again = fields_json(read, kEpochFields);
+    again.update(fields_json(read.test.value(), kTestScoreFields));
+    put_fields(again, read, kEpochTimeFields);
+    written["energy"].erase("per_rank");
+    CHECK(text_of(again) == text_of(written));
+  }
+  ordered_json& summary = document["summary"];
+  ordered_json again = fields_json(read_summary(JsonView(summary)), kSummaryFields);
+  again.erase("energy");  // which is the sum of the epochs'
+  summary.erase("energy");
+  CHECK(text_of(again) == text_of(summary));
 }
 
 TEST_CASE("an interrupted run is read as far as it came", "[study]") {
