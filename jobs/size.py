@@ -5,7 +5,7 @@ usage: jobs/size.py      in any folder of the project
 
 A line of code is neither blank nor only a comment; a docstring is code. Prints a table by top folder with the
 change since the newest tag, or since a day ago where there is no tag. Then come lambdas and ternaries in 1,000
-lines of the product. Exit code 1 if a file, a function, a folder or the share of comments is beyond its limit.
+lines of the product, and its rooms. Exit code 1 if a file, a function, a folder or the share of comments is beyond its limit.
 """
 
 import collections
@@ -18,6 +18,9 @@ import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+import check_includes  # noqa: E402
+
 PRODUCT = ("src", "include", "mpi", "cuda")
 FILE_LINES, FUNCTION_LINES, FOLDER_FILES, COMMENT_SHARE = 300, 40, 28, 10
 PRIVATE_HEADER_LINES = 120  # of a header that one file includes
@@ -140,6 +143,9 @@ def print_density(product):
                and len(includers[os.path.basename(file.name)]) == 1]
     print(f"in 1,000 lines of the product: {lambdas / thousands:.1f} lambdas, {ternaries / thousands:.1f} ternaries")
     print(f"comments of the product: {comment_share(product):.1f} %")
+    floors = [rooms for rooms in check_includes.ROOMS if rooms not in (["main"], ["tests"])]
+    contracts = sum(file.name.startswith("include/") for file in product)
+    print(f"{sum(map(len, floors))} rooms on {len(floors)} floors, {contracts} contracts in include/")
     print(f"headers above {PRIVATE_HEADER_LINES} lines that one file includes: {len(private)}, with "
           f"{sum(file.code for file in private)} lines")
 
