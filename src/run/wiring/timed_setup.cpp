@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/json_view.hpp"
 #include "base/statistics.hpp"
+#include "record/run_figures.hpp"
 #include "record/run_json.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "train/run_plan.hpp"
@@ -25,16 +26,15 @@ InputFile recorded_file(const std::string& file) {
 /// Images of a full step.
 double check_run(const InputFile& file, const std::string& model, int image_size) {
   const auto json = read_json(file);
-  const JsonView run(json, file);
-  if (!run.has("schema") || run.json()["schema"] != "rueda-run") file.refuse("no run.json");
-  if (run.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
-  const std::string name = run.at("model").text("name");
-  const std::size_t size = run.at("model").count("image_size");
-  if (name != model || size != std::size_t(image_size)) {
-    file.refuse(fmt::format("it is of {} for {} pixels, not {} for {}", printable(name), size,
-                            model, image_size));
+  const JsonView j(json, file);
+  if (!j.has("schema") || j.json()["schema"] != "rueda-run") file.refuse("no run.json");
+  if (j.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
+  const RunFacts run = read_facts(j);
+  if (run.config.model != model || run.config.image_size != image_size) {
+    file.refuse(fmt::format("it is of {} for {} pixels, not {} for {}", printable(run.config.model),
+                            run.config.image_size, model, image_size));
   }
-  return run.at("batch").number("global");
+  return double(run.global_batch);
 }
 
 /// Seconds of an image in each full step of each rank, without the first epoch if there are others.
