@@ -132,13 +132,17 @@ inline Json memory_json(const RankInfo& rank) {
 inline std::size_t memory_bytes(const RankInfo& rank) { return rank.memory.total(); }
 
 inline auto fields_of(const RankInfo&) {
-  return std::tuple{
-      IfAny{"rank", &RankInfo::rank},          IfAny{"local_rank", &RankInfo::local_rank},
-      ShownField{"host", &RankInfo::host},     ShownField{"backend", &RankInfo::backend},
-      ShownIfAny{"device", &RankInfo::device}, Field{"uuid", text_or_null(&RankInfo::uuid)},
-      IfAny{"threads", &RankInfo::threads},    NanField{"cores", &RankInfo::cores},
-      Field{"memory_bytes", memory_bytes},     Field{"memory", memory_json},
-      IfAny{"startup", &RankInfo::startup}};
+  return std::tuple{IfAny{"rank", &RankInfo::rank},
+                    IfAny{"local_rank", &RankInfo::local_rank},
+                    ShownField{"host", &RankInfo::host},
+                    ShownField{"backend", &RankInfo::backend},
+                    ShownIfAny{"device", &RankInfo::device},
+                    Field{"uuid", text_or_null(&RankInfo::uuid)},
+                    IfAny{"threads", &RankInfo::threads},
+                    NanField{"cores", &RankInfo::cores},
+                    Field{"memory_bytes", memory_bytes},
+                    Field{"memory", memory_json},
+                    Field{"startup", only_written(&RankInfo::startup)}};
 }
 
 inline double images_per_second_per_rank(const EpochFacts& e) {
