@@ -1,21 +1,15 @@
 #include "cuda/backend/cuda_backend.hpp"
 
-#include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <variant>
-#if __has_include(<nvtx3/nvToolsExt.h>)
-#include <nvtx3/nvToolsExt.h>
-#define RUEDA_WITH_NVTX 1
-#else
-#define RUEDA_WITH_NVTX 0
-#endif
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "cuda/backend/cuda_arithmetic.hpp"
+#include "cuda/backend/cuda_input.hpp"
 #include "cuda/backend/cuda_reduce_device.hpp"
-#include "cuda/backend/cuda_work.hpp"
+#include "cuda/backend/cuda_signals.hpp"
 #include "cuda/backend/recording.hpp"
 
 namespace rueda::cuda {
@@ -55,9 +49,10 @@ bool wants_graphs() {
   return wanted == "on";
 }
 
-class CudaBackend final : public CudaWork {
- public:
-  explicit CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
+/// What operations and the backend's parts share: made first, gone last.
+class SharedContext {
+ protected:
+  explicit SharedContext(const CudaOptions& options) {
     context_.precision = options.precision;
     context_.deterministic = options.deterministic;
     context_.stream = make_stream();
@@ -67,14 +62,31 @@ class CudaBackend final : public CudaWork {
     const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
                             .deterministic = options.deterministic};
     context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,
-                                                 CudaBackend::device());
+                                                 properties_of(current_device()).name);
     if (!options.plan_cache.empty()) context_.plans->keep_in(options.plan_cache);
-    reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
+  }
+
+  cudaStream_t stream() const { return context_.stream.get(); }
+
+  Context context_;
+};
+
+class CudaBackend final : private SharedContext,
+                          public Backend,
+                          public CudaArithmetic,
+                          public CudaInput,
+                          public CudaClocks,
+                          public CudaAnnouncements {
+ public:
+  explicit CudaBackend(const CudaOptions& options)
+      : SharedContext(options),
+        CudaArithmetic(context_),
+        CudaInput(context_),
+        CudaClocks(context_),
+        CudaAnnouncements(context_),
+        tunes_(options.tune),
+        reduce_device_(stream()) {
     context_.request_scratch(kCublasWorkspace);
-    counts_ = make_device_memory(kCounters);
-    check(cudaMemsetAsync(counts_.get(), 0, kCounters, stream()), "cudaMemsetAsync");
-    announcements_ = make_pinned_memory(kCounters);
-    std::memset(announcements_.get(), 0, kCounters);
   }
   /// Its memory may still be in use.
   ~CudaBackend() override { static_cast<void>(cudaStreamSynchronize(stream())); }
@@ -82,8 +94,9 @@ class CudaBackend final : public CudaWork {
   PlanStore& plans() const { return *context_.plans; }
 
   std::string_view name() const override { return "cuda"; }
+  bool offers(Precision) const override { return true; }
   std::string device() const override { return properties_of(current_device()).name; }
-  ReduceDevice& reduce_device() override { return *reduce_device_; }
+  ReduceDevice& reduce_device() override { return reduce_device_; }
 
   Graph prepare(const Graph& graph) const override { return fuse_additions(graph, kGpuFusions); }
   void replay(std::optional<std::uint64_t> key, const std::function<void()>& work) override {
@@ -91,43 +104,9 @@ class CudaBackend final : public CudaWork {
       recordings_[*key].run(stream(), work);
     else
       work();
-    marks_.close(stream());
-  }
-  /// Without a profiler, or where the toolkit has no NVTX, nothing happens.
-  void begin_range([[maybe_unused]] const char* name) override {
-#if RUEDA_WITH_NVTX
-    nvtxRangePushA(name);
-#endif
-  }
-  void end_range() override {
-#if RUEDA_WITH_NVTX
-    nvtxRangePop();
-#endif
-  }
-  void mark(Mark mark) override { marks_.set(mark, stream()); }
-  ComputeSeconds compute_seconds() override { return marks_.seconds(); }
-  void tick() override {
-    if (++ticked_ > ticks_.size()) ticks_.push_back(make_timing_event());
-    check(cudaEventRecord(ticks_[ticked_ - 1].get(), stream()), "cudaEventRecord");
-  }
-  std::vector<double> take_ticks() override {
-    finish();
-    std::vector<double> gaps;
-    for (std::size_t i = 1; i < ticked_; ++i)
-      gaps.push_back(seconds_between(ticks_[i - 1].get(), ticks_[i].get()));
-    ticked_ = 0;
-    return gaps;
+    close_marks();
   }
   std::optional<Roof> roof() override { return roof_of(device(), context_.precision); }
-
-  /// A kernel on one thread: it writes to host memory, so that is seen while the rest still runs.
-  void announce(std::size_t bucket) override {
-    context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
-    count_up(static_cast<std::uint64_t*>(counts_.get()), announcements(), bucket, stream());
-  }
-  std::uint64_t announced(std::size_t bucket) const override {
-    return std::atomic_ref(announcements()[bucket]).load(std::memory_order_acquire);
-  }
 
   ActivationView view(const Graph& graph, NodeId node) const override {
     const Shape shape = graph.shape(node);
@@ -168,10 +147,8 @@ class CudaBackend final : public CudaWork {
     context_.staged_bytes = 0;
     context_.summed = {};
     largest_batch_ = 0;
-    losses_ = {};
-    indices_ = {};
-    host_indices_ = {};
-    total_ = {};
+    free_losses();
+    free_indices();
   }
 
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override {
@@ -182,27 +159,25 @@ class CudaBackend final : public CudaWork {
     check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
           "cublasSetWorkspace");
     static_cast<void>(context_.sum_scratch());  // no step allocates
-    losses_ = make_device_memory(largest_batch_ * sizeof(kernels::RowLoss));
-    indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
-    host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));
-    total_ = make_device_memory(sizeof(std::uint64_t));
+    allocate_losses(largest_batch_);
+    allocate_indices(largest_batch_);
+  }
+  void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
+                     const std::byte* b) override {
+    const Element element = element_of(graph.node(node), context_);
+    const std::size_t count = activation_bytes(graph, node, batch) / bytes_of(element);
+    add_activations(element, to, a, b, count, false, stream());
   }
   void pack_parameters() override { context_.packed.pack_all(graph_, stream()); }
 
  private:
-  static constexpr std::size_t kCounters = kMostBuckets * sizeof(std::uint64_t);  ///< bytes
-
-  std::uint64_t* announcements() const { return static_cast<std::uint64_t*>(announcements_.get()); }
+  using SharedContext::context_;  // each part knows it by the same name
+  using SharedContext::stream;
 
   bool tunes_;
   bool records_ = wants_graphs();
-  std::unique_ptr<CudaReduceDevice> reduce_device_;
+  CudaReduceDevice reduce_device_;
   Graph graph_;  ///< of the parameters
-  StreamMarks marks_;
-  std::vector<Event> ticks_;
-  std::size_t ticked_ = 0;      ///< of these, since they were taken
-  DeviceMemory counts_;         ///< of announcements, by bucket
-  PinnedMemory announcements_;  ///< the same, which the device writes and the host sees
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
 };

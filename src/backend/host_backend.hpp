@@ -67,11 +67,9 @@ class HostAdder final : public ReduceDevice {
   std::vector<float> host_;
 };
 
-/// What all backends have in common whose memory is the host's and whose work
-/// is done when a call returns.
-class HostBackend : public Backend {
+/// Clocks of work that is done when a call returns.
+class HostClocks : public virtual Clocks {
  public:
-  std::size_t free_memory() const override { return available_host_memory(); }
   void mark(Mark mark) override { marks_[std::size_t(mark)] = SteadyClock::now(); }
   ComputeSeconds compute_seconds() override {
     const auto between = [this](Mark from, Mark to) {
@@ -88,6 +86,17 @@ class HostBackend : public Backend {
     ticks_.clear();
     return gaps;
   }
+
+ protected:
+  std::array<SteadyTime, kMarks> marks_{};
+
+ private:
+  std::vector<SteadyTime> ticks_;
+};
+
+/// Announcements of work that is done when a call returns.
+class HostAnnouncements : public virtual Announcements {
+ public:
   void announce(std::size_t bucket) override {
     times_.at(bucket).store(SteadyClock::now(), std::memory_order_relaxed);
     counts_.at(bucket).fetch_add(1, std::memory_order_release);
@@ -102,6 +111,17 @@ class HostBackend : public Backend {
       counts_.at(bucket).wait(seen, std::memory_order_acquire);
     return times_.at(bucket).load(std::memory_order_relaxed);
   }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};  ///< of announcements
+  std::array<std::atomic<SteadyTime>, kMostBuckets> times_{};      ///< of the last ones
+};
+
+/// What all backends have in common whose memory is the host's and whose work
+/// is done when a call returns.
+class HostBackend : public Backend, public HostClocks, public HostAnnouncements {
+ public:
+  std::size_t free_memory() const override { return available_host_memory(); }
   void zero(std::span<float> values) override { std::ranges::fill(values, 0.0F); }
   void upload(std::span<float> device, std::span<const float> host) override {
     std::ranges::copy(host, device.begin());
@@ -110,14 +130,6 @@ class HostBackend : public Backend {
     std::ranges::copy(device, host.begin());
   }
   void finish() override {}
-
- protected:
-  std::array<SteadyTime, kMarks> marks_{};
-
- private:
-  std::vector<SteadyTime> ticks_;
-  std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};  ///< of announcements
-  std::array<std::atomic<SteadyTime>, kMostBuckets> times_{};      ///< of the last ones
 };
 
 }  // namespace rueda

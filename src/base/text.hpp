@@ -145,6 +145,28 @@ inline std::string lowered(std::string text) {
   return text;
 }
 
+/// Texts with `between` in between them.
+template <typename Texts>
+std::string joined(const Texts& texts, std::string_view between) {
+  std::string line;
+  for (const auto& text : texts) {
+    if (!line.empty()) line += between;
+    line += text;
+  }
+  return line;
+}
+
+/// Reads a whole text as a number: std::size_t, int or double. Throws InputError for anything else.
+template <typename Number>
+Number parse_number(const std::string& text);
+
+/// ": did you mean X?" with that of `known` which is `word` but for a slip or
+/// two of the keyboard; empty if there is none.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
+
+/// The index of `word` in `words`. Throws InputError that lists the words.
+std::size_t parse_word(const std::vector<const char*>& words, const std::string& word);
+
 /// A constant text that has several owners.
 using SharedText = std::shared_ptr<const std::string>;
 

@@ -244,14 +244,23 @@ class Conv final : public PrimitiveOperation {
       by_place_->run();
       return true;
     }
-    PrimitiveCall& call = product == Product::forward ? forward_.front()
-                          : product == Product::data  ? backward_.front()
-                                                      : *(backward_.end() - 2);  // then unpacked
-    call.run(r_.context.stream);
+    call_of(product).run(r_.context.stream);
     return true;
   }
 
  private:
+  PrimitiveCall& call_of(Product product) {
+    switch (product) {
+      case Product::forward:
+        return forward_.front();
+      case Product::data:
+        return backward_.front();
+      case Product::weights:
+        break;
+    }
+    return *(backward_.end() - 2);  // the last one unpacks its result
+  }
+
   void plan_backward(bool wants_data) {
     weights_desc_ = planned(r_, conv_, [&](auto algorithm) {
       return r_.context.plan<BackwardWeights>(algorithm, shape_.source, shape_.weights_gradient,

@@ -86,11 +86,11 @@ std::optional<HostWeights> Resuming::take_weights() {
   return HostWeights{std::move(snapshot_.parameters), std::move(snapshot_.statistics)};
 }
 
-void Resuming::restore(Backend& backend, std::span<float> velocities) {
+void Resuming::restore(Arithmetic& device, std::span<float> velocities) {
   if (!point_) return;
   snapshot_.velocities.resize(velocities.size());
   world_.broadcast(std::as_writable_bytes(std::span(snapshot_.velocities)), 0);
-  backend.upload(velocities, std::exchange(snapshot_.velocities, {}));
+  device.upload(velocities, std::exchange(snapshot_.velocities, {}));
 }
 
 void Resuming::compare_machines(const RunRecord& run) const {

@@ -123,7 +123,8 @@ class GradientReducer {
   /// `complete` is called; otherwise the device is waited for there.
   void begin(std::size_t train_step, bool announced) {
     if (parts_.overlaps) {
-      for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = backend().announced(i) + 1;
+      for (std::size_t i = 0; i < counts_.size(); ++i)
+        counts_[i] = announcements().announced(i) + 1;
       parts_.turn.give();
     }
     change([&] {
@@ -139,7 +140,7 @@ class GradientReducer {
   /// The whole arena is written.
   void complete() {
     if (!final_) {
-      ReduceDevice& device = backend().reduce_device();
+      ReduceDevice& device = parts_.replica.backend().reduce_device();
       device.wait(device.record());
     }
     change([this] {
@@ -189,7 +190,7 @@ class GradientReducer {
     // The caller has waited for everything that the bucket needs, hence no event.
     const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {}, journal_)
                                      : bound.all_reduce.sum(bound.slice, {}, journal_);
-    backend().reduce_device().wait(done);
+    parts_.replica.backend().reduce_device().wait(done);
     const SteadyTime end = SteadyClock::now();
     const ReduceTimes times = journal_.take_times();
     records_.push_back({.bucket = std::uint32_t(bucket),
@@ -199,7 +200,7 @@ class GradientReducer {
                         .transfer = times.transfer,
                         .add = times.add});
   }
-  Backend& backend() const { return parts_.replica.backend(); }
+  const Announcements& announcements() const { return parts_.replica.backend(); }
 
   /// Does `work` under the lock, and wakes the threads that wait for a change.
   template <typename Work>
@@ -236,7 +237,7 @@ class GradientReducer {
     }
   }
   SteadyTime wait_until_ready(std::size_t bucket) {
-    if (announced_) return backend().wait_announced(bucket, counts_[bucket]);
+    if (announced_) return announcements().wait_announced(bucket, counts_[bucket]);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return complete_; });
     return completed_at_;

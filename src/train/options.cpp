@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -15,21 +14,29 @@ namespace rueda {
 namespace {
 
 OptionValue text_or_null(const std::string& text) {
-  return text.empty() ? OptionValue() : OptionValue(text);
+  if (text.empty()) return {};
+  return text;
 }
 
+/// "from 1 to 5" where both ends belong to the range; else each end says whether it does.
 std::string range_text(const OptionRange& range) {
-  const bool open = range.without_least || range.without_most;
-  std::string text = range.without_least ? "above " : open ? "at least " : "from ";
-  text += fmt::format("{}", range.least);
-  if (std::isinf(range.most)) return text;
-  text += range.without_most ? " and below " : open ? " and at most " : " to ";
-  return text + fmt::format("{}", range.most);
+  std::string before_least = "from ";
+  std::string before_most = " to ";
+  if (range.without_least || range.without_most) {
+    before_least = "at least ";
+    before_most = " and at most ";
+  }
+  if (range.without_least) before_least = "above ";
+  if (range.without_most) before_most = " and below ";
+  const std::string least = before_least + fmt::format("{}", range.least);
+  if (std::isinf(range.most)) return least;
+  return least + before_most + fmt::format("{}", range.most);
 }
 
 bool is_in(const OptionRange& range, double value) {
-  const bool high = range.without_least ? value > range.least : value >= range.least;
-  return high && (range.without_most ? value < range.most : value <= range.most);
+  if (range.without_least && value == range.least) return false;
+  if (range.without_most && value == range.most) return false;
+  return value >= range.least && value <= range.most;
 }
 
 bool is_control(char c) { return (c >= 0 && c < ' ') || c == 0x7f; }
@@ -37,59 +44,13 @@ bool is_control(char c) { return (c >= 0 && c < ' ') || c == 0x7f; }
 template <typename Number>
 void require_range(const TrainOption& option, const OptionRange& range, Number value) {
   if (is_in(range, double(value))) return;
-  throw InputError(fmt::format("--{} is {}: give a {} {}{}{}", option.name, value,
-                               std::is_floating_point_v<Number> ? "number" : "whole number",
-                               range_text(range), *range.hint == '\0' ? "" : "; ", range.hint));
+  std::string wanted = "number " + range_text(range);
+  if (std::is_integral_v<Number>) wanted = "whole " + wanted;
+  if (*range.hint != '\0') wanted += std::string("; ") + range.hint;
+  throw InputError(fmt::format("--{} is {}: give a {}", option.name, value, wanted));
 }
 
 }  // namespace
-
-template <typename Number>
-Number parse_number(const std::string& text) {
-  std::string_view rest = text;
-  const auto number = take_number<Number>(rest);
-  if (number && rest.empty() && std::isfinite(double(*number))) return *number;
-  if (std::is_floating_point_v<Number>)
-    throw InputError("'" + printable(text) + "' is not a number, for example 0.1 or 1e-4");
-  throw InputError("'" + printable(text) + "' is not a whole number in digits, or does not fit");
-}
-
-template double parse_number(const std::string&);
-template int parse_number(const std::string&);
-template std::size_t parse_number(const std::string&);
-
-/// The distance of V. Levenshtein (1966): letters inserted, removed or replaced.
-std::size_t edits_between(const std::string& one, const std::string& other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < other.size(); ++j) {
-      const std::size_t replaced = diagonal + (one[i] == other[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 40;  // the distance takes the product of both lengths
-  if (word.size() > kLongest || known.empty()) return "";
-  const auto edits = [&](const std::string& one) {
-    return one.starts_with(word) ? 0 : edits_between(lowered(word), one);
-  };
-  const std::string nearest = std::ranges::min(known, {}, edits);
-  return edits(nearest) <= 1 + word.size() / 4 ? ": did you mean " + nearest + "?" : "";
-}
-
-std::size_t parse_word(const std::vector<const char*>& words, const std::string& word) {
-  const auto at = std::find(words.begin(), words.end(), word);
-  if (at != words.end()) return std::size_t(at - words.begin());
-  const std::string hint = did_you_mean(word, {words.begin(), words.end()});
-  throw InputError("'" + printable(word) + "' is not known" + hint +
-                   (hint.empty() ? ": give " : " Give ") + joined(words, " or "));
-}
 
 CheckpointEvery parse_every(const std::string& text) {
   using Unit = CheckpointEvery::Unit;
@@ -105,89 +66,136 @@ InjectedFault parse_fault(const std::string& text) {
   constexpr auto words = words_of(InjectedFault::Kind::none);
   for (std::size_t kind = 1; kind < words.size(); ++kind) {
     std::string_view rest = text;
-    const bool named = take(rest, words[kind]) && take(rest, ":");
-    const auto rank = named ? take_number<int>(rest) : std::nullopt;
-    const auto step = take(rest, ":") ? take_number(rest) : std::nullopt;
-    if (rank && step && rest.empty()) return {static_cast<InjectedFault::Kind>(kind), *rank, *step};
+    if (!take(rest, words[kind]) || !take(rest, ":")) continue;
+    const auto rank = take_number<int>(rest);
+    if (!rank || !take(rest, ":")) continue;
+    const auto step = take_number(rest);
+    if (step && rest.empty()) return {static_cast<InjectedFault::Kind>(kind), *rank, *step};
   }
   throw InputError("'" + printable(text) +
                    "': give KIND:RANK:STEP, for example nan:0:3, with one of " + fault_kinds());
 }
 
-OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
-  return std::visit(
-      Overloaded{
-          [&](const auto& n) { return OptionValue(config.*n.member); },  // a number or a flag
-          [&](const NumberIn<std::optional<double>>& n) {
-            const std::optional<double>& number = config.*n.member;
-            return number ? OptionValue(*number) : OptionValue();
-          },
-          [&](const Text& t) {
-            return t.null_if_empty ? text_or_null(config.*t.member) : OptionValue(config.*t.member);
-          },
-          [&]<typename Number>(const NumberOrWord<Number>& n) {
-            return config.*n.member == n.meaning ? OptionValue(n.word)
-                                                 : OptionValue(config.*n.member);
-          },
-          [&](const Words& w) { return OptionValue(w.words.at(w.get(config))); },
-          [&](const Formed& f) { return text_or_null(f.get(config)); },
-      },
-      option.kind);
+namespace {
+
+/// Of a number or a flag.
+template <typename Plain>
+OptionValue value_in(const TrainConfig& config, const Plain& plain) {
+  return config.*plain.member;
 }
 
+OptionValue value_in(const TrainConfig& config, const NumberIn<std::optional<double>>& n) {
+  const std::optional<double>& number = config.*n.member;
+  if (!number) return {};
+  return *number;
+}
+
+OptionValue value_in(const TrainConfig& config, const Text& t) {
+  const std::string& text = config.*t.member;
+  if (t.null_if_empty) return text_or_null(text);
+  return text;
+}
+
+template <typename Number>
+OptionValue value_in(const TrainConfig& config, const NumberOrWord<Number>& n) {
+  if (config.*n.member == n.meaning) return std::string(n.word);
+  return config.*n.member;
+}
+
+OptionValue value_in(const TrainConfig& config, const Words& w) {
+  return std::string(w.words.at(w.get(config)));
+}
+
+OptionValue value_in(const TrainConfig& config, const Formed& f) {
+  return text_or_null(f.get(config));
+}
+
+}  // namespace
+
+OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
+  return std::visit([&](const auto& kind) { return value_in(config, kind); }, option.kind);
+}
+
+namespace {
+
+std::string text_of(std::monostate) { return {}; }
+std::string text_of(const std::string& text) { return text; }
+template <typename Plain>
+std::string text_of(const Plain& plain) {
+  return fmt::format("{}", plain);
+}
+
+template <typename Number>
+void set_in(TrainConfig& config, const NumberIn<Number>& n, const std::string& text) {
+  config.*n.member = parse_number<Number>(text);
+}
+
+void set_in(TrainConfig& config, const NumberIn<std::optional<double>>& n,
+            const std::string& text) {
+  config.*n.member = parse_number<double>(text);
+}
+
+/// A zero would end a path for the system, a line end forge lines of output.
+void set_in(TrainConfig& config, const Text& t, const std::string& text) {
+  require(std::ranges::none_of(text, is_control),
+          "'" + printable(text) + "' has control characters: give a plain text");
+  config.*t.member = text;
+}
+
+template <typename Number>
+void set_in(TrainConfig& config, const NumberOrWord<Number>& n, const std::string& text) {
+  if (text == n.word) {
+    config.*n.member = n.meaning;
+    return;
+  }
+  config.*n.member = parse_number<Number>(text);
+  require(config.*n.member != n.meaning,
+          "'" + printable(text) + "' is out of range; the word for it is " + n.word);
+}
+
+void set_in(TrainConfig& config, const Flag& f, const std::string& text) {
+  config.*f.member = parse_word({"false", "true"}, text) == 1;
+}
+
+void set_in(TrainConfig& config, const Words& w, const std::string& text) {
+  w.set(config, parse_word(w.words, text));
+}
+
+void set_in(TrainConfig& config, const Formed& f, const std::string& text) { f.set(config, text); }
+
+/// Options that are no numbers have no range.
+template <typename Other>
+void require_range_in(const TrainConfig&, const TrainOption&, const Other&) {}
+
+template <typename Number>
+void require_range_in(const TrainConfig& config, const TrainOption& option,
+                      const NumberIn<Number>& n) {
+  require_range(option, n.range, config.*n.member);
+}
+
+void require_range_in(const TrainConfig& config, const TrainOption& option,
+                      const NumberIn<std::optional<double>>& n) {
+  if (const auto& number = config.*n.member) require_range(option, n.range, *number);
+}
+
+template <typename Number>
+void require_range_in(const TrainConfig& config, const TrainOption& option,
+                      const NumberOrWord<Number>& n) {
+  if (config.*n.member != n.meaning) require_range(option, n.range, config.*n.member);
+}
+
+}  // namespace
+
 std::string to_string(const OptionValue& value) {
-  return std::visit(Overloaded{[](std::monostate) { return std::string(); },
-                               [](const std::string& text) { return text; },
-                               [](const auto& plain) { return fmt::format("{}", plain); }},
-                    value);
+  return std::visit([](const auto& held) { return text_of(held); }, value);
 }
 
 void set_option(const TrainOption& option, TrainConfig& config, const std::string& text) {
-  std::visit(Overloaded{
-                 [&]<typename Number>(const NumberIn<Number>& n) {
-                   config.*n.member = parse_number<Number>(text);
-                 },
-                 [&](const NumberIn<std::optional<double>>& n) {
-                   config.*n.member = parse_number<double>(text);
-                 },
-                 [&](const Text& t) {
-                   // A zero would end a path for the system, a line end forge lines of output.
-                   require(std::ranges::none_of(text, is_control),
-                           "'" + printable(text) + "' has control characters: give a plain text");
-                   config.*t.member = text;
-                 },
-                 [&]<typename Number>(const NumberOrWord<Number>& n) {
-                   const bool word = text == n.word;
-                   config.*n.member = word ? n.meaning : parse_number<Number>(text);
-                   require(
-                       word || config.*n.member != n.meaning,
-                       "'" + printable(text) + "' is out of range; the word for it is " + n.word);
-                 },
-                 [&](const Flag& f) {
-                   config.*f.member = parse_word({"false", "true"}, text) == 1;
-                 },
-                 [&](const Words& w) { w.set(config, parse_word(w.words, text)); },
-                 [&](const Formed& f) { f.set(config, text); },
-             },
-             option.kind);
+  std::visit([&](const auto& kind) { set_in(config, kind, text); }, option.kind);
 }
 
 void check_range(const TrainOption& option, const TrainConfig& config) {
-  std::visit(Overloaded{
-                 [](const auto&) {},
-                 [&]<typename Number>(const NumberIn<Number>& n) {
-                   require_range(option, n.range, config.*n.member);
-                 },
-                 [&](const NumberIn<std::optional<double>>& n) {
-                   if (const auto& number = config.*n.member)
-                     require_range(option, n.range, *number);
-                 },
-                 [&]<typename Number>(const NumberOrWord<Number>& n) {
-                   if (config.*n.member != n.meaning)
-                     require_range(option, n.range, config.*n.member);
-                 },
-             },
-             option.kind);
+  std::visit([&](const auto& kind) { require_range_in(config, option, kind); }, option.kind);
 }
 
 }  // namespace rueda

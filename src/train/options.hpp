@@ -116,37 +116,10 @@ void set_option(const TrainOption& option, TrainConfig& config, const std::strin
 /// Throws InputError naming the option where its number is out of range.
 void check_range(const TrainOption& option, const TrainConfig& config);
 
-/// Reads a whole text as a number: std::size_t, int or double. Throws InputError for anything else.
-template <typename Number>
-Number parse_number(const std::string& text);
-
-/// ": did you mean X?" with that of `known` which is `word` but for a slip or
-/// two of the keyboard; empty if there is none.
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
-
-/// The index of `word` in `words`. Throws InputError that lists the words.
-std::size_t parse_word(const std::vector<const char*>& words, const std::string& word);
-
 /// Reads `50steps`, `1epoch` and the like. Throws InputError for anything else, and for 0.
 CheckpointEvery parse_every(const std::string& text);
 
 /// Reads `KIND:RANK:STEP`, for example `flip-bit:1:10`. Throws InputError for anything else.
 InjectedFault parse_fault(const std::string& text);
-
-/// Functions of one name for std::visit.
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
-
-/// Texts with `between` in between them.
-template <typename Texts>
-std::string joined(const Texts& texts, const char* between) {
-  std::string line;
-  for (const auto& text : texts) line += (line.empty() ? "" : between) + std::string(text);
-  return line;
-}
 
 }  // namespace rueda

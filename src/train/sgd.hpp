@@ -3,7 +3,7 @@
 #include <span>
 
 #include "kernels/sgd.hpp"
-#include "rueda/backend/backend.hpp"
+#include "rueda/backend/arithmetic.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda {
@@ -15,11 +15,11 @@ class Sgd {
  public:
   using Options = kernels::SgdStep;  ///< the learning rate is given at each update
 
-  Sgd(Backend& backend, std::span<const float> parameters, const Options& options)
-      : backend_(backend),
+  Sgd(Arithmetic& device, std::span<const float> parameters, const Options& options)
+      : device_(device),
         options_(options),
         lead_(lead_of(parameters)),
-        velocities_(backend.allocate((lead_ + parameters.size()) * sizeof(float))) {}
+        velocities_(device.allocate((lead_ + parameters.size()) * sizeof(float))) {}
 
   /// Updates a slice of the parameters that starts `offset` floats into the
   /// arena, by the gradients of the same slice: slice by slice or all at once,
@@ -27,12 +27,12 @@ class Sgd {
   void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
               double learning_rate) {
     options_.learning_rate = float(learning_rate);
-    backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients, options_);
+    device_.sgd_update(values, velocities().subspan(offset, values.size()), gradients, options_);
   }
   std::span<float> velocities() { return velocities_.floats().subspan(lead_); }
 
  private:
-  Backend& backend_;
+  Arithmetic& device_;
   Options options_;
   std::size_t lead_;
   Memory velocities_;
