@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/bounded_json.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/json/bounded_json.hpp"
 #include "base/text.hpp"
 #include "base/text_input.hpp"
 #include "cli/help.hpp"

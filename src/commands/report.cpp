@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "base/bounded_json.hpp"
+#include "base/json/bounded_json.hpp"
 #include "base/text_input.hpp"
 #include "commands/commands.hpp"
 #include "run/wiring/open_backend.hpp"

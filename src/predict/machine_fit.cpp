@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "predict/predict.hpp"
 
 namespace rueda::predict {

@@ -3,7 +3,7 @@
 #include <string>
 #include <tuple>
 
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "base/statistics.hpp"
 #include "rueda/train/run_record.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_view.hpp"
+#include "base/json/json_view.hpp"
 #include "record/aggregation.hpp"
 #include "rueda/train/run_record.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
-#include "base/bounded_json.hpp"
 #include "base/error.hpp"
+#include "base/json/bounded_json.hpp"
 #include "base/text_input.hpp"
 #include "record/run_json.hpp"
 #include "record/run_status.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "display/text.hpp"

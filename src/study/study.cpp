@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "record/json_parts.hpp"
 #include "record/run_json.hpp"
 

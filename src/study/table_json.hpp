@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "study/table.hpp"
 
 namespace rueda {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "commands/doctor/facts.hpp"
 
 // The lists of fields by which facts go to JSON and back: from rank to rank, from

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "base/bounded_json.hpp"
 #include "base/files.hpp"
+#include "base/json/bounded_json.hpp"
 #include "base/text.hpp"
 
 namespace rueda {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/bounded_json.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/json/bounded_json.hpp"
 #include "base/text.hpp"
 #include "model/weights/safetensors.hpp"
 #include "model/weights/weights_file.hpp"

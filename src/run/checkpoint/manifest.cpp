@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "base/error.hpp"
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "base/text.hpp"
 #include "rueda/train/config.hpp"
 #include "run/checkpoint/checkpoint_files.hpp"

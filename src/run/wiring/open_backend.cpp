@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/bounded_json.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
-#include "base/json_fields.hpp"
+#include "base/json/bounded_json.hpp"
+#include "base/json/json_fields.hpp"
 #include "base/log.hpp"
 #include "base/text_input.hpp"
 #include "cuda/device/device_query.hpp"

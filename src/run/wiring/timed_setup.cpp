@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/files.hpp"
-#include "base/json_view.hpp"
+#include "base/json/json_view.hpp"
 #include "base/statistics.hpp"
 #include "record/run_figures.hpp"
 #include "record/run_json.hpp"

@@ -1,5 +1,5 @@
 #include "base/error.hpp"
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "base/text.hpp"
 #include "published_data.hpp"
 #include "study/observation.hpp"

@@ -16,7 +16,7 @@
 
 #include "../../support/common.hpp"
 #include "base/error.hpp"
-#include "base/json_fields.hpp"
+#include "base/json/json_fields.hpp"
 #include "base/text.hpp"
 #include "launch/machine.hpp"
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_view.hpp"
+#include "base/json/json_view.hpp"
 #include "base/text.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "base/bounded_json.hpp"
+#include "base/json/bounded_json.hpp"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "base/json_view.hpp"
+#include "base/json/json_view.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/bounded_json.hpp"
 #include "base/files.hpp"
+#include "base/json/bounded_json.hpp"
 
 namespace rueda {
 
