@@ -12,9 +12,10 @@ namespace {
 
 void check_nccl(ncclResult_t result, const char* call) {
   if (result == ncclSuccess) return;
+  std::string text = fmt::format("{}: {}", call, ncclGetErrorString(result));
   const char* more = ncclGetLastError(nullptr);
-  throw RunError(fmt::format("{}: {}{}", call, ncclGetErrorString(result),
-                             more != nullptr && *more != '\0' ? fmt::format(" ({})", more) : ""));
+  if (more != nullptr && *more != '\0') text += fmt::format(" ({})", more);
+  throw RunError(text);
 }
 
 /// The same on all ranks.

@@ -65,8 +65,12 @@ void make_image(const WideImage& image, const kernels::PixelTransform& t, const 
                 T* to) {
   const auto size = std::size_t(t.image_size);
   const auto channels = std::size_t(format.channels);
-  const std::size_t from_pixel = format.channels_last ? channels : 1;
-  const std::size_t from_channel = format.channels_last ? 1 : size * size;
+  std::size_t from_pixel = 1;
+  std::size_t from_channel = size * size;
+  if (format.channels_last) {
+    from_pixel = channels;
+    from_channel = 1;
+  }
   std::vector<float> row(size);
   for (std::size_t y = 0; y < size; ++y) {
     T* at = to + y * size * from_pixel;
@@ -89,9 +93,8 @@ void make_host_image(const ImageSet& images, const BatchChoice& choice, std::siz
                      const InputFormat& format, std::byte* to) {
   const std::uint32_t index = choice.indices[i];
   const kernels::PixelTransform& t = choice.transform;
-  const kernels::SampleAugment augment =
-      t.augment ? kernels::draw_augment(choice.seed, choice.epoch, index)
-                : kernels::SampleAugment{};
+  kernels::SampleAugment augment{};
+  if (t.augment) augment = kernels::draw_augment(choice.seed, choice.epoch, index);
   const WideImage image(images.image(index).data(), t, augment);
   if (format.bf16)
     make_image(image, t, format, reinterpret_cast<kernels::Bfloat16*>(to));

@@ -38,7 +38,8 @@ std::size_t number_in(const fs::path& path, std::size_t least, std::size_t most)
 /// "package-0" of the dies "package-0-die-0" and "package-0-die-1"; empty of what is no die.
 std::string package_of(const std::string& name) {
   const auto end = name.find("-die-");
-  return end == name.npos ? "" : name.substr(0, end);
+  if (end == name.npos) return "";
+  return name.substr(0, end);
 }
 
 /// The counter of a zone, in microjoules.
@@ -84,7 +85,8 @@ class HostEnergy final : public DeviceMonitor {
       tree_.clear();
       counters_.clear();
     }
-    return counters_.empty() ? DeviceSample::kUnknown : joules_;
+    if (counters_.empty()) return DeviceSample::kUnknown;
+    return joules_;
   }
   DeviceSample sample() override { return energy_joules(), DeviceSample(); }
 
@@ -107,8 +109,7 @@ class HostEnergy final : public DeviceMonitor {
   double count(const fs::path& zone, const std::string& name, double joules) {
     Counter& counter = counters_.at(zone);
     counter.package = package_of(name);
-    const fs::path twin = counter.own ? fs::path() : shows_before(zone, counter);
-    counter.own = twin.empty();
+    counter.own = counter.own || shows_before(zone, counter).empty();
     if (counter.own) return joules + std::exchange(counter.left_out, 0);
     if (!std::exchange(said_, true))
       log_own(LogLevel::info, "dies of " + counter.package + " of " + host_name() +

@@ -15,7 +15,8 @@ std::vector<std::size_t> gradient_ends(const Graph& graph, std::size_t most_byte
   std::size_t begin = 0;
   std::size_t end = 0;
   for (const Parameter& p : graph.parameters()) {
-    const std::size_t most = ends.empty() ? std::min(most_bytes, kOuterBucketBytes) : most_bytes;
+    std::size_t most = most_bytes;
+    if (ends.empty()) most = std::min(most_bytes, kOuterBucketBytes);
     if (end > begin && (p.offset + p.count - begin) * sizeof(float) > most) {
       ends.push_back(end);
       begin = end;
@@ -76,7 +77,8 @@ std::vector<NodeId> block_ends(const Graph& graph) {
 /// The first in backward to read what `node` put out: the last reader that
 /// keeps it, or the node itself; kNever if none does.
 NodeId first_user(const Graph& graph, const std::vector<OperationNeeds>& needs, NodeId node) {
-  NodeId user = needs[index(node)].keeps_output ? node : RecomputePlan::kNever;
+  NodeId user = RecomputePlan::kNever;
+  if (needs[index(node)].keeps_output) user = node;
   for (const NodeId reader : graph.readers(node))
     if (needs[index(reader)].keeps_input && graph.node(reader).inputs.front() == node)
       user = reader;

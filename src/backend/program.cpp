@@ -7,14 +7,26 @@
 
 namespace rueda {
 
-void require_known_inputs(const NodeRequest& request) {
+namespace {
+
+bool can_read(const NodeRequest& request, NodeId input) {
+  if (input == request.graph.input())
+    return std::holds_alternative<ConvNode>(request.self().kind) && input == request.input();
   const bool is_dense = std::holds_alternative<DenseNode>(request.self().kind);
-  const bool is_conv = std::holds_alternative<ConvNode>(request.self().kind);
+  return is_behind_pooling(request.graph.node(input)) == is_dense;
+}
+
+/// `use` and `time`.
+Interval including(const Interval& use, int time) {
+  if (use.last < 0) return {time, time};
+  return {std::min(use.first, time), std::max(use.last, time)};
+}
+
+}  // namespace
+
+void require_known_inputs(const NodeRequest& request) {
   for (const NodeId input : request.self().inputs) {
-    const bool fits = input == request.graph.input()
-                          ? is_conv && input == request.input()
-                          : is_behind_pooling(request.graph.node(input)) == is_dense;
-    if (fits) continue;
+    if (can_read(request, input)) continue;
     throw RunError("layer " + request.self().name +
                    ": backends have only convolutions on the image, and dense layers, and only "
                    "these, after a global average pool");
@@ -35,7 +47,8 @@ Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode, Rec
     operations_[index(node)] = backend.make_operation({graph, node, batch, mode});
     needs_[index(node)] = operations_[index(node)]->needs();
   }
-  recompute_ = plan_recompute(graph, needs_, mode == Mode::train ? recompute : Recompute::none);
+  if (mode != Mode::train) recompute = Recompute::none;
+  recompute_ = plan_recompute(graph, needs_, recompute);
   plan_activations();
   if (mode == Mode::train) plan_gradients();
   plan_ = plan_memory(lives_);
@@ -49,16 +62,14 @@ Program::BufferId Program::declare(std::size_t bytes, int first, int last) {
 int Program::last_use_in_forward(NodeId node) const {
   if (node == graph_.logits()) return loss_time();
   const std::vector<NodeId> readers = graph_.readers(node);
-  return forward_time(readers.empty() ? node : readers.back());
+  if (readers.empty()) return forward_time(node);
+  return forward_time(readers.back());
 }
 
 /// From the first to the last moment at which backward, or what it makes again, reads the output.
 Interval Program::use_in_backward(NodeId node) const {
   Interval use;
-  const auto include = [&use](int time) {
-    use = use.last < 0 ? Interval{time, time}
-                       : Interval{std::min(use.first, time), std::max(use.last, time)};
-  };
+  const auto include = [&use](int time) { use = including(use, time); };
   if (needs_[index(node)].keeps_output) include(backward_time(node));
   for (const NodeId reader : graph_.readers(node)) {
     const bool first = graph_.node(reader).inputs.front() == node;
@@ -86,9 +97,9 @@ void Program::plan_activations() {
   labels_ = declare(index(batch_) * sizeof(std::int32_t), 0, loss_time());
   for (NodeId node = 0; node <= graph_.logits(); ++node) {
     declare_activation(node);
-    const bool train = mode_ == Mode::train;
-    workspaces_.push_back(declare(needs_[index(node)].workspace_bytes, forward_time(node),
-                                  train ? backward_time(node) : forward_time(node)));
+    int last = forward_time(node);
+    if (mode_ == Mode::train) last = backward_time(node);
+    workspaces_.push_back(declare(needs_[index(node)].workspace_bytes, forward_time(node), last));
   }
 }
 
@@ -131,10 +142,11 @@ void Program::route_to_inputs(NodeId node) {
       extend_to(g.outgoing.front(), backward_time(input));
     } else if (shared && i > 0) {
       throw RunError("layer " + graph_.node(node).name + " adds to the image itself");
+    } else if (wanted) {
+      g.outgoing.push_back(declare(backend_.activation_bytes(graph_, input, batch_),
+                                   backward_time(node), backward_time(input)));
     } else {
-      g.outgoing.push_back(wanted ? declare(backend_.activation_bytes(graph_, input, batch_),
-                                            backward_time(node), backward_time(input))
-                                  : -1);
+      g.outgoing.push_back(-1);
     }
     if (i == 0) take_addend(node);
     const BufferId contribution = g.outgoing.back();

@@ -36,8 +36,8 @@ void Replica::allocate() {
   // How many values per image and channel enter a variance that is to be
   // unbiased; 0 for all other statistics, which need no correction.
   const auto values = [](const BatchNormNode& bn, const Shape& output) {
-    return bn.running_variance == RunningVariance::biased ? 0.0F
-                                                          : float(output.height * output.width);
+    if (bn.running_variance == RunningVariance::biased) return 0.0F;
+    return float(output.height * output.width);
   };
   backend_.upload(values_per_image_.floats(), for_variances(values));
 }

@@ -21,7 +21,8 @@ using tag = memory::format_tag;
 
 tag format_tag(ActivationLayout layout) {
   if (layout == ActivationLayout::channels_last) return tag::nhwc;
-  return layout == ActivationLayout::blocked8 ? tag::nChw8c : tag::nChw16c;
+  if (layout == ActivationLayout::blocked8) return tag::nChw8c;
+  return tag::nChw16c;
 }
 
 const memory::dims kTypicalImages = {16, 64, 16, 16};
@@ -51,7 +52,8 @@ dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine
 }  // namespace
 
 memory::data_type type_of(bool bf16) {
-  return bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+  if (bf16) return memory::data_type::bf16;
+  return memory::data_type::f32;
 }
 
 bool is_plain(const Node& node) {
@@ -76,8 +78,9 @@ memory::desc Context::desc(const Graph& graph, NodeId node, int batch, bool plai
 ActivationView Context::view(const Graph& graph, NodeId node) const {
   const Node& n = graph.node(node);
   const auto channels = std::size_t(n.output.channels);
-  const bool last = format.layout == ActivationLayout::channels_last;
-  const std::size_t block = is_plain(n) ? 1 : last ? channels : std::size_t(format.layout);
+  auto block = std::size_t(format.layout);
+  if (format.layout == ActivationLayout::channels_last) block = channels;
+  if (is_plain(n)) block = 1;
   const bool image = std::holds_alternative<InputNode>(n.kind);
   return {.channels = pieces(channels, block) * block,
           .pixels = std::size_t(n.output.height * n.output.width),

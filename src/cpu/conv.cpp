@@ -146,9 +146,11 @@ class PlaceProducts {
   /// Along a side, the outputs for which a place of the kernel meets no padding.
   Range met(int place, int inputs, int outputs) const {
     const int before = conv_.padding - place;
-    const int first = before <= 0 ? 0 : (before + conv_.stride - 1) / conv_.stride;
-    const int last = inputs - 1 + before < 0 ? -1 : (inputs - 1 + before) / conv_.stride;
-    return {std::size_t(first), std::size_t(std::max(first, std::min(outputs, last + 1)))};
+    int first = 0;
+    int end = 0;
+    if (before > 0) first = (before + conv_.stride - 1) / conv_.stride;
+    if (inputs + before > 0) end = (inputs - 1 + before) / conv_.stride + 1;
+    return {std::size_t(first), std::size_t(std::max(first, std::min(outputs, end)))};
   }
 
   void plan(int y, int x) {
@@ -220,7 +222,9 @@ class Conv final : public PrimitiveOperation {
   }
 
   OperationNeeds needs() const override {
-    return {.keeps_input = true, .passes_gradient = r_.has_residual() ? 0b10U : 0U};
+    OperationNeeds needs{.keeps_input = true};
+    if (r_.has_residual()) needs.passes_gradient = 0b10U;
+    return needs;
   }
 
   void bind(const OperationMemory& m) override {

@@ -135,8 +135,10 @@ class CpuBackend final : public HostBackend {
     const auto threads = std::size_t(omp_get_max_threads());
     const double seconds = least_seconds(
         [&] { parallel_for(threads, [=](std::size_t) { multiply_and_add(bits, bf16); }); }, 50);
-    return {double(threads) * kFmaFlopsPerBit * bits * (bf16 ? 2 : 1) / seconds,
-            fmt::format("{} multiply-adds of {}-bit vectors", bf16 ? "bf16" : "fp32", bits)};
+    const double of_fp32 = double(threads) * kFmaFlopsPerBit * bits;
+    if (bf16)
+      return {of_fp32 * 2 / seconds, fmt::format("bf16 multiply-adds of {}-bit vectors", bits)};
+    return {of_fp32 / seconds, fmt::format("fp32 multiply-adds of {}-bit vectors", bits)};
   }
   CoreTime core_time() override {
     if (clocks_.empty()) find_clocks();
@@ -200,7 +202,8 @@ class CpuBackend final : public HostBackend {
   void softmax_cross_entropy(const LossRequest& r) override {
     const auto* from = reinterpret_cast<const float*>(r.logits);
     auto* to = reinterpret_cast<float*>(r.gradient);
-    const float scale = to == nullptr ? 0.0F : *r.scale;
+    float scale = 0.0F;
+    if (to != nullptr) scale = *r.scale;
     double loss = 0;
     double correct = 0;
     for (int row = 0; row < r.rows; ++row) {
@@ -208,7 +211,7 @@ class CpuBackend final : public HostBackend {
       const kernels::RowLoss of_row = kernels::softmax_cross_entropy_row(
           from + first, r.classes, r.labels[row], scale, to == nullptr ? nullptr : to + first);
       loss += double(of_row.loss);
-      correct += of_row.correct ? 1.0 : 0.0;
+      correct += double(of_row.correct);
     }
     *r.sums = {float(loss), float(correct)};
   }
@@ -220,7 +223,7 @@ class CpuBackend final : public HostBackend {
     *to = {.loss = sums->loss,
            .correct = sums->correct,
            .samples = samples,
-           .nonfinite = fine ? 0.0F : 1.0F,
+           .nonfinite = float(!fine),
            .stop = flags->stop};
   }
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,

@@ -88,7 +88,8 @@ class MaxPool final : public Operation {
     const int ix = x * pool_.stride - pool_.padding + place % pool_.kernel;
     if (iy >= 0 && iy < in_.height && ix >= 0 && ix < in_.width)
       return elements<T>(memory_.inputs.front()) + at(from_, in_, plane, iy, ix);
-    return pool_.filled_with == PoolPadding::none ? nullptr : zeros_.data();
+    if (pool_.filled_with == PoolPadding::none) return nullptr;
+    return zeros_.data();
   }
 
   void take(T* output, std::uint8_t* winner, const T* values, int place) const {

@@ -19,8 +19,8 @@ struct OperationRequest : NodeRequest {
     return context.desc(graph, input(i), batch);
   }
   dnnl::prop_kind forward_kind() const {
-    return mode == Mode::train ? dnnl::prop_kind::forward_training
-                               : dnnl::prop_kind::forward_inference;
+    if (mode == Mode::train) return dnnl::prop_kind::forward_training;
+    return dnnl::prop_kind::forward_inference;
   }
   bool has_residual() const { return self().inputs.size() > 1; }
   float* value(ParameterId id) const {

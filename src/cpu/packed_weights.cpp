@@ -35,7 +35,8 @@ const Layout* tiled_layout(const Parameter& weight, const dnnl::memory::desc& de
   const auto* found = std::ranges::find_if(kLayouts, [&](const Layout& layout) {
     return desc == conv_weight_desc(weight, layout.bf16, layout.tag);
   });
-  return found == kLayouts.end() ? nullptr : found;
+  if (found == kLayouts.end()) return nullptr;
+  return found;
 }
 
 std::uint32_t bits_of(float value, std::uint32_t) { return std::bit_cast<std::uint32_t>(value); }
@@ -131,8 +132,12 @@ void PackedWeights::allocate(const Graph& graph, const dnnl::engine& engine,
 }
 
 void PackedWeights::pack_all(dnnl::stream& stream) {
-  for (const auto& [_, weight] : tiled_)
-    weight.copies.front().layout->bf16 ? pack<std::uint16_t>(weight) : pack<std::uint32_t>(weight);
+  for (const auto& [_, weight] : tiled_) {
+    if (weight.copies.front().layout->bf16)
+      pack<std::uint16_t>(weight);
+    else
+      pack<std::uint32_t>(weight);
+  }
   for (PrimitiveCall& call : reorders_) call.run(stream);
 }
 

@@ -38,7 +38,8 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
     ++room.sharers;
   }
   // Where the system does not say how much is free, the allocation itself shows it.
-  room.bytes = room.bytes == 0 ? SIZE_MAX : room.bytes / room.sharers;
+  if (room.bytes == 0) return {SIZE_MAX, room.sharers};
+  room.bytes /= room.sharers;
   return room;
 }
 
@@ -87,11 +88,11 @@ class Fitter {
 
   /// Plans once before free memory is measured: libraries load what they need for it.
   void begin() {
-    const std::size_t first = wants_most() ? 1 : 0;
+    const auto first = std::size_t(wants_most());
     request_.prepare([&] { plan(first); });
     together(group_, [&] {
       plan(first);
-      asked_ = wants_most() ? 0 : run_.largest_micro_batch();
+      if (!wants_most()) asked_ = run_.largest_micro_batch();
     });
     group_.barrier();
     room_ = measure_room(group_, request_);
@@ -148,18 +149,19 @@ class Fitter {
       mine.need = plan(batch).total();
       mine.free = room_.bytes;
       mine.sharers = room_.sharers;
-      const bool fits_here = mine.need <= mine.free;
-      mine.largest = fits_here ? batch : largest(room_.bytes, batch - 1);
+      mine.largest = batch;
+      if (mine.need > mine.free) mine.largest = largest(room_.bytes, batch - 1);
     });
     const std::size_t largest = min_over_ranks(group_, mine.largest);
-    mine.place = fmt::format("rank {} ({}{}{})", group_.rank(), request_.host,
-                             request_.uuid.empty() ? "" : ", ", request_.uuid);
-    const bool speaks = mine.largest == largest && mine.need > mine.free;
+    std::string host = request_.host;
+    if (!request_.uuid.empty()) host += ", " + request_.uuid;
+    mine.place = fmt::format("rank {} ({})", group_.rank(), host);
     const auto remedies = remedies_of(request_.config, request_.backend, request_.batch_is_fixed);
-    const auto texts =
-        all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
-    const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });
-    throw_agreed(ExitCode::bad_input, said != texts.end() ? *said : "out of memory");
+    std::string said;  // nothing where another rank has less room
+    if (mine.largest == largest && mine.need > mine.free) said = shortage_text(mine, remedies);
+    for (const std::string& text : all_gather_text(group_, said))
+      if (!text.empty()) throw_agreed(ExitCode::bad_input, text);
+    throw_agreed(ExitCode::bad_input, "out of memory");
   }
 
   FittedReplica finish(std::size_t batch) {
@@ -187,8 +189,9 @@ class Fitter {
     run_ = plan_run(config, world_, request_.data.train.size());
     replica_plan_ = plan_on(backend);
     const bool streams = config.input == InputMode::stream;
-    const std::size_t held = streams && config.audit_every == 0 ? 0 : request_.data.train.size();
-    const std::size_t image_bytes = backend.image_bytes(held + request_.data.test.size());
+    std::size_t held = request_.data.test.size();
+    if (!streams || config.audit_every > 0) held += request_.data.train.size();
+    const std::size_t image_bytes = backend.image_bytes(held);
     need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                             message_floats(), image_bytes);
     if (streams)

@@ -21,7 +21,8 @@ namespace {
 /// Without a slash at its end, which completion by a shell adds.
 fs::path tidy(const fs::path& path) {
   const fs::path tidied = path.lexically_normal();
-  return tidied.has_filename() ? tidied : tidied.parent_path();
+  if (!tidied.has_filename()) return tidied.parent_path();
+  return tidied;
 }
 
 std::string place_text(const Manifest& m) {
@@ -69,7 +70,8 @@ ResumePoint decode(const std::string& text) {
 
 std::string shown(const Json& options, std::string_view name) {
   const auto at = options.find(name);
-  return at == options.end() ? "not known" : printable(at->dump());
+  if (at == options.end()) return "not known";
+  return printable(at->dump());
 }
 
 void compare_options(const ResumePoint& point, const TrainConfig& config) {
@@ -93,10 +95,16 @@ void compare_options(const ResumePoint& point, const TrainConfig& config) {
   }
 }
 
+/// Part `i` of what names a data set; empty where it has fewer.
+std::string part_of(const std::vector<std::string>& data, std::size_t i) {
+  if (i >= data.size()) return "";
+  return data[i];
+}
+
 void compare_data(const ResumePoint& point, const std::vector<std::string>& data) {
   for (std::size_t i = 0; i < std::max(data.size(), point.manifest.data.size()); ++i) {
-    const std::string here = i < data.size() ? data[i] : "";
-    const std::string there = i < point.manifest.data.size() ? point.manifest.data[i] : "";
+    const std::string here = part_of(data, i);
+    const std::string there = part_of(point.manifest.data, i);
     require(here == there, fmt::format("--resume: the data set is not that of {}: {} here, {} "
                                        "there: give the same --data",
                                        point.checkpoint, here, printable(there)));
@@ -107,7 +115,8 @@ void compare_data(const ResumePoint& point, const std::vector<std::string>& data
 std::string option_of(const Manifest& manifest, const char* name) {
   const Json options = Json::parse(manifest.config);
   const auto at = options.find(name);
-  return at != options.end() && at->is_string() ? at->get<std::string>() : "";
+  if (at == options.end() || !at->is_string()) return "";
+  return at->get<std::string>();
 }
 
 /// A file that somebody's checkpoint names is not written unasked.
@@ -190,8 +199,8 @@ void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
 }  // namespace
 
 std::string resume_words(const TrainConfig& config, LoadFor purpose) {
-  const char* option = purpose == LoadFor::evaluation ? "--init-weights " : "--resume ";
-  return option + config.resume;
+  if (purpose == LoadFor::evaluation) return "--init-weights " + config.resume;
+  return "--resume " + config.resume;
 }
 
 std::string run_directory_of(const std::string& checkpoint) {
@@ -201,7 +210,8 @@ std::string run_directory_of(const std::string& checkpoint) {
   if (checkpoints.filename() != kCheckpointsName)
     checkpoints = fs::weakly_canonical(checkpoint, none).parent_path();
   if (checkpoints.filename() != kCheckpointsName) return "";
-  return checkpoints.has_parent_path() ? checkpoints.parent_path().string() : ".";
+  if (!checkpoints.has_parent_path()) return ".";
+  return checkpoints.parent_path().string();
 }
 
 std::vector<fs::path> resume_candidates(const TrainConfig& config, LoadFor purpose) {
@@ -279,7 +289,8 @@ void compare_machines(const ResumePoint& point, const std::vector<std::string>& 
   };
   for (const auto& [name, version] : point.manifest.versions) {
     const auto mine = std::ranges::find(versions, name, [](auto& known) { return known.first; });
-    const std::string here = mine == versions.end() ? "missing" : mine->second;
+    std::string here = "missing";
+    if (mine != versions.end()) here = mine->second;
     if (here != version) differs(printable(name), here, version);
   }
   const std::size_t ranks = std::min(machines.size(), point.manifest.machines.size());

@@ -23,6 +23,12 @@ bool is_whole(const fs::path& checkpoint) {
   }
 }
 
+/// "." where `path` is a name alone.
+fs::path parent_of(const fs::path& path) {
+  if (path.has_parent_path()) return path.parent_path();
+  return ".";
+}
+
 void require_made(const fs::path& directory, const std::error_code& error) {
   require(!error, "cannot make the run directory " + directory.string() + ": " + error.message() +
                       "; choose another with --run-dir");
@@ -32,7 +38,7 @@ void create(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   require_made(directory, error);
-  flush_directory(directory.has_parent_path() ? directory.parent_path() : ".");
+  flush_directory(parent_of(directory));
 }
 
 /// Whether `directory` is --run-dir, which the run makes and tries itself.
@@ -108,10 +114,10 @@ std::string outcome_in(const fs::path& directory) {
   try {
     const auto run = parse_json(read_text(file, kMostJsonBytes), file);
     const auto outcome = run.find("outcome");
-    return outcome == run.end() || !outcome->is_string() ? "" : *outcome;
+    if (outcome != run.end() && outcome->is_string()) return *outcome;
   } catch (const InputError&) {  // a record that cannot be read says nothing
-    return "";
   }
+  return "";
 }
 
 /// Lets --resume auto begin anew where a run has begun that did not come far.
@@ -138,7 +144,10 @@ void discard_later(const TrainConfig& config, const std::string& checkpoint,
             "--resume " + checkpoint + ": its run has a later checkpoint, " + later.string() +
                 ": resume from that one, give another --run-dir, or add "
                 "--overwrite to give up what is later");
-    config.overwrite ? discard_checkpoint(later) : set_checkpoint_aside(later);
+    if (config.overwrite)
+      discard_checkpoint(later);
+    else
+      set_checkpoint_aside(later);
   }
 }
 
@@ -154,7 +163,7 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
     refuse(obstacle, "give the path of a file to write");
   if (fs::is_regular_file(path, ignored) && !config.overwrite && !own_file)
     refuse("there is such a file", "give another path, or add --overwrite");
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const fs::path parent = parent_of(path);
   if (names_run_directory(config, parent)) {
     if (path.filename() != kCheckpointsName) return;
     refuse("the run keeps its checkpoints there", "give another name");
@@ -182,9 +191,9 @@ std::string overwrite_remark(const TrainConfig& config) {
   const bool replaces =
       weights || !config.resume.empty() || (!config.run_dir.empty() && holds_run(config.run_dir));
   if (!config.overwrite || replaces) return "";
-  return "--overwrite has nothing to replace: " + (config.run_dir.empty()
-                                                       ? "the run gets a directory of its own"
-                                                       : config.run_dir + " holds no run");
+  const std::string remark = "--overwrite has nothing to replace: ";
+  if (config.run_dir.empty()) return remark + "the run gets a directory of its own";
+  return remark + config.run_dir + " holds no run";
 }
 
 void check_targets(const TrainConfig& config, bool own_weights) {
@@ -205,7 +214,8 @@ DirectoryClaim claim_to_resume(const TrainConfig& config) {
   if (fs::exists(directory / kManifestName, none)) directory = run_directory_of(config.resume);
   const bool elsewhere =
       !config.run_dir.empty() && !fs::equivalent(config.run_dir, directory, none);
-  return elsewhere || !holds_run(directory) ? DirectoryClaim() : DirectoryClaim(directory);
+  if (elsewhere || !holds_run(directory)) return {};
+  return DirectoryClaim(directory);
 }
 
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim) {
@@ -218,12 +228,14 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
   create(directory);
   if (!claim) claim = DirectoryClaim(directory);
   if (config.resume == "auto") make_way(config, directory);
-  const char* why = claim.waited()
-                        ? " was in use until now, and holds what that run left: two runs "
-                          "that start together need two directories; choose another "
-                          "with --run-dir"
-                        : " holds an earlier run: choose another with --run-dir, go on "
-                          "with it with --resume, or add --overwrite";
+  const char* why =
+      " holds an earlier run: choose another with --run-dir, go on with it with --resume, or add "
+      "--overwrite";
+  if (claim.waited()) {
+    why =
+        " was in use until now, and holds what that run left: two runs that start together need "
+        "two directories; choose another with --run-dir";
+  }
   require(config.overwrite || !holds_run(directory),
           "the run directory " + directory.string() + why);
   std::error_code ignored;
@@ -252,7 +264,8 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
     make_run_directory(fresh, 1, claim);
   }
   const std::string origin = run_directory_of(checkpoint);
-  const fs::path steps = origin.empty() ? fs::path() : fs::path(origin) / kStepsCsvName;
+  fs::path steps;  // empty: the checkpoint lies alone
+  if (!origin.empty()) steps = fs::path(origin) / kStepsCsvName;
   copy_steps_csv(steps, directory / kStepsCsvName, from.epochs);
   return config.run_dir;
 }

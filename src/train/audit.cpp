@@ -9,13 +9,21 @@
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
+namespace {
+
+/// What is streamed comes once, so an audit reads the images again; null: nothing is.
+std::unique_ptr<TrainInput> input_besides_stream(const TrainerParts& parts,
+                                                 const Sampler& sampler) {
+  if (parts.config.input != InputMode::stream) return nullptr;
+  return make_train_input(parts, sampler, InputMode::resident);
+}
+
+}  // namespace
 
 Audit::Audit(const TrainerParts& parts, const Sampler& sampler, TrainInput& input,
              PhaseTimer& timer, RunRecord& run)
     : parts_(parts),
-      own_input_(parts.config.input == InputMode::stream
-                     ? make_train_input(parts, sampler, InputMode::resident)
-                     : nullptr),
+      own_input_(input_besides_stream(parts, sampler)),
       input_(own_input_ ? *own_input_ : input),
       timer_(timer),
       run_(run) {}
@@ -54,17 +62,20 @@ bool Audit::finds(const std::string& step, bool repeated) {
   std::string who;
   for (const std::size_t rank : wrong) {
     const RankInfo& info = run_.ranks.at(rank);
-    who += fmt::format("{}rank {} on {}{}", who.empty() ? "" : " or ", rank, info.host,
-                       info.uuid.empty() ? "" : " (" + info.uuid + ")");
+    if (!who.empty()) who += " or ";
+    who += fmt::format("rank {} on {}", rank, info.host);
+    if (!info.uuid.empty()) who += " (" + info.uuid + ")";
   }
   const std::size_t first = doubted.front();
   const std::string finding =
       fmt::format("wrong arithmetic at {}: {} computed another gradient from the same images: {}",
                   step, who, differences(own[first], theirs[auditor(first)]));
   run_.audit.findings.push_back(finding);
-  if (repeated || parts_.config.on_audit == OnAudit::stop)
-    throw_agreed(ExitCode::run_failed, finding + (repeated ? "; the step was computed twice" : "") +
-                                           "; take the host out, or test its memory and processor");
+  constexpr const char* kRemedy = "; take the host out, or test its memory and processor";
+  if (repeated)
+    throw_agreed(ExitCode::run_failed, finding + "; the step was computed twice" + kRemedy);
+  if (parts_.config.on_audit == OnAudit::stop)
+    throw_agreed(ExitCode::run_failed, finding + kRemedy);
   log(LogLevel::warn, finding + "; the step is computed again");
   parts_.replica.parameters_changed();
   return true;
@@ -97,8 +108,8 @@ std::vector<std::size_t> Audit::wrong_ranks(std::size_t owner, const ByRank<std:
   const std::size_t other = auditor(owner);
   std::size_t third = 0;
   while (parts_.plan.world > 2 && (third == owner || third == other)) ++third;
-  const bool computes = parts_.plan.world <= 2 || parts_.rank() == third;
-  const Hashes mine = computes ? compute(owner) : Hashes();
+  Hashes mine;
+  if (parts_.plan.world <= 2 || parts_.rank() == third) mine = compute(owner);
   auto again = from_bytes<std::uint64_t>(parts_.group.all_gather(std::as_bytes(std::span(mine))));
   std::erase_if(again, [](const Hashes& hashes) { return hashes.empty(); });
   if (owner != other && std::ranges::count(again, again.front()) == std::ptrdiff_t(again.size())) {
@@ -117,8 +128,8 @@ std::string Audit::differences(const Hashes& one, const Hashes& other) const {
     first = std::min(first, i);
   }
   const auto& parameters = parts_.replica.graph().parameters();
-  const std::string name = first < parameters.size() ? "the gradient of " + parameters[first].name
-                                                     : "the batch-norm statistics";
+  std::string name = "the batch-norm statistics";
+  if (first < parameters.size()) name = "the gradient of " + parameters[first].name;
   return fmt::format("{} of {} tensors differ, the first in the order of backward is {}", count,
                      one.size(), name);
 }

@@ -142,7 +142,8 @@ void validate(const TrainConfig& config) {
 }
 
 std::size_t bucket_bytes(double mb) {
-  return mb == 0 ? 0 : std::max<std::size_t>(1, std::size_t(mb * 1e6));
+  if (mb == 0) return 0;
+  return std::max<std::size_t>(1, std::size_t(mb * 1e6));
 }
 
 std::string fault_kinds() {
@@ -151,8 +152,10 @@ std::string fault_kinds() {
 }
 
 std::string to_string(const CheckpointEvery& every) {
-  const char* unit = every.unit == CheckpointEvery::Unit::steps ? "step" : "epoch";
-  return fmt::format("{}{}{}", every.count, unit, every.count == 1 ? "" : "s");
+  std::string unit = "epoch";
+  if (every.unit == CheckpointEvery::Unit::steps) unit = "step";
+  if (every.count != 1) unit += "s";
+  return std::to_string(every.count) + unit;
 }
 
 std::string to_string(const InjectedFault& fault) {

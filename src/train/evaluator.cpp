@@ -29,8 +29,9 @@ bool Evaluator::due(std::size_t epoch) const {
 Score Evaluator::score(std::vector<float>* logits, TrainObserver* observer) {
   const Stopwatch watch;
   std::vector<Totals> mine;  // by batch
-  const auto classes = std::size_t(replica_.graph().classes());
-  std::vector<float> values(logits == nullptr ? 0 : plan_.share.size() * classes);
+  std::size_t kept = 0;      // numbers of an image
+  if (logits != nullptr) kept = std::size_t(replica_.graph().classes());
+  std::vector<float> values(plan_.share.size() * kept);
   std::span<float> rest = values;
   for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
     if (observer != nullptr)
@@ -38,7 +39,7 @@ Score Evaluator::score(std::vector<float>* logits, TrainObserver* observer) {
     std::vector<std::uint32_t> indices(std::min(plan_.batch, plan_.share.end - begin));
     std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
     const BatchChoice choice{indices, transform_, config_.seed, 0};
-    const auto of_batch = rest.first(logits == nullptr ? 0 : indices.size() * classes);
+    const auto of_batch = rest.first(indices.size() * kept);
     const LossSums sums = replica_.infer({held_.get(), choice}, of_batch);
     mine.push_back({sums.loss, sums.correct, double(indices.size())});
     rest = rest.subspan(of_batch.size());

@@ -169,7 +169,9 @@ class GradientReducer {
   std::size_t buckets() const noexcept { return parts_.ends.size(); }
   /// Floats of the gradient arena.
   Range bucket(std::size_t i) const {
-    return {i == 0 ? 0 : parts_.ends.at(i - 1), parts_.ends.at(i)};
+    const std::size_t end = parts_.ends.at(i);
+    if (i == 0) return {0, end};
+    return {parts_.ends.at(i - 1), end};
   }
   /// Of all buckets since the last call; epoch and step are the caller's to fill in.
   std::vector<BucketRecord> take_records() { return std::exchange(records_, {}); }
@@ -181,16 +183,19 @@ class GradientReducer {
     AllReduce& all_reduce;
     std::span<float> slice;
     bool exactly = false;
+
+    /// The caller has waited for everything that the bucket needs, hence no event.
+    Event start(ReduceJournal& journal) const {
+      if (exactly) return all_reduce.sum_exactly(slice, {}, journal);
+      return all_reduce.sum(slice, {}, journal);
+    }
   };
   /// Sums `bucket`, whose gradients were complete at `ready`.
   void sum(std::size_t bucket, SteadyTime ready) {
     const BoundSum& bound = sums_[bucket];
     journal_.at(train_step_, bucket);
     const SteadyTime begin = SteadyClock::now();
-    // The caller has waited for everything that the bucket needs, hence no event.
-    const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {}, journal_)
-                                     : bound.all_reduce.sum(bound.slice, {}, journal_);
-    parts_.replica.backend().reduce_device().wait(done);
+    parts_.replica.backend().reduce_device().wait(bound.start(journal_));
     const SteadyTime end = SteadyClock::now();
     const ReduceTimes times = journal_.take_times();
     records_.push_back({.bucket = std::uint32_t(bucket),

@@ -42,7 +42,7 @@ constexpr OptionRange whole(std::size_t least, double most = 1e6) {
 
 Words shuffle_words() {
   return {{"on", "off"},
-          [](const C& c) { return std::size_t{c.shuffle ? 0U : 1U}; },
+          [](const C& c) { return std::size_t(!c.shuffle); },
           [](C& c, std::size_t index) { c.shuffle = index == 0; }};
 }
 
@@ -50,16 +50,27 @@ constexpr Formed kModelName = {[](const C& c) { return c.model; },
                                [](C& c, const std::string& text) { c.model = lowered(text); }};
 constexpr Formed kFault = {[](const C& c) { return to_string(c.fault); },
                            [](C& c, const std::string& text) { c.fault = parse_fault(text); }};
-constexpr Formed kEvery = {
-    [](const C& c) { return c.checkpoint_every.count > 0 ? to_string(c.checkpoint_every) : ""; },
-    [](C& c, const std::string& text) { c.checkpoint_every = parse_every(text); }};
-constexpr Formed kAuditEvery = {
-    [](const C& c) { return c.audit_every > 0 ? std::to_string(c.audit_every) : ""; },
-    [](C& c, const std::string& text) {
-      const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
-      c.audit_every = plain ? parse_number<std::size_t>(text) : parse_every(text).count;
-      require(!text.ends_with("epoch") && !text.ends_with("epochs"), "audits are counted in steps");
-    }};
+
+std::string checkpoint_every_text(const C& c) {
+  if (c.checkpoint_every.count == 0) return "";
+  return to_string(c.checkpoint_every);
+}
+void set_checkpoint_every(C& c, const std::string& text) { c.checkpoint_every = parse_every(text); }
+constexpr Formed kEvery = {checkpoint_every_text, set_checkpoint_every};
+
+std::string audit_every_text(const C& c) {
+  if (c.audit_every == 0) return "";
+  return std::to_string(c.audit_every);
+}
+void set_audit_every(C& c, const std::string& text) {
+  const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
+  if (plain)
+    c.audit_every = parse_number<std::size_t>(text);
+  else
+    c.audit_every = parse_every(text).count;
+  require(!text.ends_with("epoch") && !text.ends_with("epochs"), "audits are counted in steps");
+}
+constexpr Formed kAuditEvery = {audit_every_text, set_audit_every};
 
 /// The order is that of run.json. An option that has a file written is its
 /// process's own: a checkpoint may come from somebody else, and files that it

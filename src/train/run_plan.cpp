@@ -39,7 +39,8 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
   plan.world = world;
   plan.micro_batches = config.accumulate;
   const std::size_t parts = world * config.accumulate;
-  plan.global_batch = config.global_batch > 0 ? config.global_batch : config.batch_per_rank * parts;
+  plan.global_batch = config.global_batch;
+  if (plan.global_batch == 0) plan.global_batch = config.batch_per_rank * parts;
   plan.sampler = {.samples = train_images,
                   .global_batch = plan.global_batch,
                   .parts = parts,
@@ -86,7 +87,8 @@ std::vector<std::size_t> EvaluationPlan::batch_sizes() const {
 
 MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
                            std::size_t message_floats, std::size_t image_bytes) {
-  const std::size_t slots = micro_batches > 1 ? TreeOrder::slots_needed(micro_batches) : 0;
+  std::size_t slots = 0;
+  if (micro_batches > 1) slots = TreeOrder::slots_needed(micro_batches);
   const GradientLayout layout(graph);
   replica.optimizer = layout.parameter_memory() * sizeof(float);
   replica.accumulation = slots * layout.slots_offset() * sizeof(float);
@@ -118,9 +120,13 @@ std::size_t largest_batch(std::size_t bytes, std::size_t most,
   // bracketed, then by halves.
   for (std::size_t stride = 1; fails - fits > 1; stride *= 2) {
     if (trial <= fits || trial >= fails) trial = fits + (fails - fits) / 2;
-    const bool enough = need(trial).total() <= bytes;
-    (enough ? fits : fails) = trial;
-    trial = enough ? trial + stride : trial - std::min(trial, stride);
+    if (need(trial).total() <= bytes) {
+      fits = trial;
+      trial += stride;
+    } else {
+      fails = trial;
+      trial -= std::min(trial, stride);
+    }
   }
   return fits;
 }

@@ -73,8 +73,10 @@ Energy total_energy(const std::vector<Energy>& of_ranks, const std::vector<RankI
 EpochSums sum_up(const ByRank<StepRecord>& records, std::size_t global_batch) {
   EpochSums sums;
   for (std::size_t i = 0; !records.empty() && i < records.front().size(); ++i) {
-    const bool full = is_kind(records.front()[i], global_batch, StepKind::full);
-    add_step(full ? sums.full : sums.partial, records, i);
+    if (is_kind(records.front()[i], global_batch, StepKind::full))
+      add_step(sums.full, records, i);
+    else
+      add_step(sums.partial, records, i);
   }
   return sums;
 }

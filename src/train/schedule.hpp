@@ -34,7 +34,9 @@ inline double learning_rate(const ScheduleOptions& o, std::size_t step) {
     return o.base_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
   }
   const double progress = now / steps;
-  return o.base_rate * (progress >= 0.75 ? 0.01 : progress >= 0.5 ? 0.1 : 1.0);
+  if (progress >= 0.75) return o.base_rate * 0.01;
+  if (progress >= 0.5) return o.base_rate * 0.1;
+  return o.base_rate;
 }
 
 }  // namespace rueda

@@ -31,8 +31,8 @@ void overwrite(Replica& replica, std::span<float> values, std::size_t element,
 
 std::string tensor_name(const Replica& replica, std::size_t tensor) {
   const auto& parameters = replica.graph().parameters();
-  return tensor < parameters.size() ? "parameter " + parameters[tensor].name
-                                    : "batch-norm running statistics";
+  if (tensor < parameters.size()) return "parameter " + parameters[tensor].name;
+  return "batch-norm running statistics";
 }
 
 std::span<float> tensor_values(Replica& replica, std::size_t tensor) {

@@ -195,8 +195,9 @@ void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
   epoch.energy = total_energy(epoch.rank_energy, run.ranks) + std::exchange(before_, {0, 0});
   epoch.energy.images = double(epoch.train.samples);
   if (host_) host_->take();  // a host has no samples
-  append(run.gpu_samples,
-         gather_records(group_, watch_ ? watch_->take() : std::vector<DeviceSample>()));
+  std::vector<DeviceSample> samples;
+  if (watch_) samples = watch_->take();
+  append(run.gpu_samples, gather_records(group_, samples));
 }
 
 ClockOffset StepRecorder::note_clock(double& time) {
@@ -206,8 +207,10 @@ ClockOffset StepRecorder::note_clock(double& time) {
 }
 
 Energy StepRecorder::counters() {
-  return {watch_ ? watch_->energy_joules() : DeviceSample::kUnknown,
-          host_ ? host_->energy_joules() : 0};
+  Energy energy{.hosts = 0};
+  if (watch_) energy.gpus = watch_->energy_joules();
+  if (host_) energy.hosts = host_->energy_joules();
+  return energy;
 }
 
 void StepRecorder::gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks) {

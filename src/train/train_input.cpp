@@ -154,9 +154,11 @@ kernels::PixelTransform pixel_transform(const TrainConfig& config) {
   t.image_size = config.image_size;
   t.augment = config.augment == Augment::standard;
   for (std::size_t c = 0; c < 3; ++c) {
-    const bool cifar10 = config.normalize == Normalize::cifar10;
-    t.mean[c] = float(cifar10 ? 255.0 * kMean[c] : 0.0);
-    t.scale[c] = float(cifar10 ? 1.0 / (255.0 * kDeviation[c]) : 1.0 / 255.0);
+    t.mean[c] = 0.0F;
+    t.scale[c] = float(1.0 / 255.0);
+    if (config.normalize != Normalize::cifar10) continue;
+    t.mean[c] = float(255.0 * kMean[c]);
+    t.scale[c] = float(1.0 / (255.0 * kDeviation[c]));
   }
   return t;
 }

@@ -28,7 +28,9 @@ void TrainLoop::run(RunRecord& run) {
   note_target(run);  // an earlier process may have reached it
   audit_.emplace(parts_, sampler_, *input_, timer(), run);
   while (!is_over(run) && train_epoch(run)) finish_epoch(run);
-  run.outcome = run.seconds_to_target ? "target reached" : is_over(run) ? "completed" : "stopped";
+  run.outcome = "stopped";
+  if (is_over(run)) run.outcome = "completed";
+  if (run.seconds_to_target) run.outcome = "target reached";
 }
 
 bool TrainLoop::train_epoch(const RunRecord& run) {
@@ -159,7 +161,8 @@ void TrainLoop::record_step(std::size_t step) {
 void TrainLoop::finish_epoch(RunRecord& run) {
   EpochRecord record = record_epoch();
   recorder_.gather(run, record);
-  const double spent = record.seconds + (record.test ? record.test->seconds : 0.0);
+  double spent = record.seconds;
+  if (record.test) spent += record.test->seconds;
   position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
   run.epochs.push_back(std::move(record));
   note_target(run);
