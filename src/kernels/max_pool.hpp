@@ -25,10 +25,10 @@ struct CoveringWindows {
 RUEDA_HOST_DEVICE inline CoveringWindows windows_over(int input, int kernel, int stride,
                                                       int padding, int outputs) {
   const int beyond = input + padding - kernel + 1;  // where the first of them would have to begin
-  CoveringWindows windows{0, (input + padding) / stride + 1};
-  if (beyond > 0) windows.first = (beyond + stride - 1) / stride;
-  if (windows.end > outputs) windows.end = outputs;
-  return windows;
+  // With branches in place of these, nvcc keeps fewer loads in flight.
+  const int first = beyond <= 0 ? 0 : (beyond + stride - 1) / stride;
+  const int end = (input + padding) / stride + 1;
+  return {first, end < outputs ? end : outputs};
 }
 
 }  // namespace rueda::kernels
