@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "train/options.hpp"
 

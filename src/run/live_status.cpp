@@ -14,6 +14,7 @@
 #include "base/start_thread.hpp"
 #include "base/statistics.hpp"
 #include "base/waiting.hpp"
+#include "display/run_text.hpp"
 #include "mpi/session/watchdog.hpp"
 #include "record/aggregation.hpp"
 

@@ -5,6 +5,7 @@
 
 using namespace rueda::doctor;
 using Catch::Contains;
+using rueda::NetworkInterface;
 using rueda::test::cpu_cluster;
 using rueda::test::good_cluster;
 using End = TransferFacts::End;

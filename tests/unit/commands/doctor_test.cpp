@@ -13,6 +13,7 @@
 using namespace rueda::doctor;
 using namespace rueda::test;
 using Catch::Contains;
+using rueda::json_of;
 
 namespace {
 
