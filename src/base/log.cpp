@@ -146,8 +146,7 @@ void log_own(LogLevel level, const std::string& text) {
   const std::string line = one_line(fmt::format("rank {}: {}", mine.rank, text));
   log(level, line);
   if (mine.rank == 0 || level < mine.level) return;
-  const std::string shown = kPrefixes[level_of(level)] + harmless(line) + '\n';
-  std::cerr << harmless(shown) << std::flush;
+  std::cerr << kPrefixes[level_of(level)] + harmless(line) + '\n' << std::flush;
 }
 
 void print_error(const std::string& message) { log(LogLevel::off, message); }

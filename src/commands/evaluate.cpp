@@ -69,8 +69,7 @@ class Evaluation {
  public:
   Evaluation(const EvaluateOptions& options, Job& job)
       : options_(options), config_(options.train), job_(job), world_(job.world()) {
-    together(world_, [&] { data_ = open_data(config_); });
-    require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
+    data_ = agree_on_data(world_, config_).images;
     find_weights();
     open_replica();
   }
@@ -137,7 +136,7 @@ class Evaluation {
 
   /// Rank 0's weights go to the other ranks.
   void open_replica() {
-    const int threads = job_.agree_on_cores(config_.threads, false).choice.threads;
+    const int threads = job_.agree_on_cores(config_.threads).choice.threads;
     const BackendOptions options = options_of(config_, threads);
     together(world_, [&] {
       graph_ = build_model(config_.model, config_.image_size, int(classes()));

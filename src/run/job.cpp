@@ -74,7 +74,7 @@ void Job::on_rank_0(const std::function<void()>& work) {
   });
 }
 
-RankCores Job::agree_on_cores(int requested_threads, bool remarks) {
+RankCores Job::agree_on_cores(int requested_threads) {
   const std::vector<int> mine = allowed_cores();
   const auto cores = from_bytes<int>(world_.all_gather(std::as_bytes(std::span(mine))));
   const auto hosts = all_gather_text(world_, world_.host());
@@ -89,9 +89,7 @@ RankCores Job::agree_on_cores(int requested_threads, bool remarks) {
     if (rank == std::size_t(world_.rank())) local = node.allowed.size();
     node.allowed.push_back(cores[rank]);
   }
-  RankCores agreed{choose_threads(node, local, requested_threads), core_share(node, local)};
-  if (remarks) log_of_ranks(world_, LogLevel::info, agreed.choice.remark);
-  return agreed;
+  return {choose_threads(node, local, requested_threads), core_share(node, local)};
 }
 
 int run_job(const JobRequest& request, const std::function<ExitCode(Job&)>& work) {

@@ -48,8 +48,8 @@ class Job {
 
   /// Rank 0 alone works, and all ranks fail with it.
   void on_rank_0(const std::function<void()>& work);
-  /// Collective. Logs remarks on the choice if `remarks`.
-  RankCores agree_on_cores(int requested_threads, bool remarks);
+  /// Collective.
+  RankCores agree_on_cores(int requested_threads);
 
  private:
   Session& session_;

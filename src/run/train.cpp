@@ -32,17 +32,11 @@
 #include "train/train_loop.hpp"
 
 // One training run of one rank, from the first message to the last table. Each
-// stage takes what the earlier ones returned; none changes it. What may fail on
-// one rank alone runs `together`, so that all ranks fail alike.
+// stage takes what the earlier ones returned. What may fail on one rank alone
+// runs `together`, so that all ranks fail alike.
 
 namespace rueda {
 namespace {
-
-/// What is trained on.
-struct TrainingData {
-  Dataset images;
-  std::vector<std::string> lines;  ///< data_lines
-};
 
 /// How this rank computes.
 struct ComputePlan {
@@ -52,17 +46,9 @@ struct ComputePlan {
   bool overlaps = false;
 };
 
-TrainingData read_data(Job& job, const TrainConfig& config) {
-  TrainingData data;
-  together(job.world(), [&] { data.images = open_data(config); });
-  data.lines = data_lines(data.images);
-  require_same(job.world(), "the data set", fmt::format("{}\n", fmt::join(data.lines, "\n")));
-  return data;
-}
-
 /// What the user asked for, completed by a checkpoint from which the run resumes.
-TrainConfig settle_config(Job& job, TrainConfig config, const TrainingData& data,
-                          Resuming& resuming, DirectoryClaim& claim) {
+TrainConfig settle_config(Job& job, TrainConfig config, const AgreedData& data, Resuming& resuming,
+                          DirectoryClaim& claim) {
   // The timed backend has no weights to evaluate.
   if (config.backend == BackendChoice::timed) config.eval_every = 0;
   job.on_rank_0([&] { claim = claim_to_resume(config); });
@@ -70,7 +56,7 @@ TrainConfig settle_config(Job& job, TrainConfig config, const TrainingData& data
   return config;
 }
 
-Graph build_graph(Job& job, const TrainConfig& config, const TrainingData& data) {
+Graph build_graph(Job& job, const TrainConfig& config, const AgreedData& data) {
   Graph graph;
   together(job.world(), [&] {
     graph = build_model(config.model, config.image_size, int(data.images.class_names.size()));
@@ -90,8 +76,9 @@ std::optional<HostWeights> read_weights(Job& job, const TrainConfig& config, con
 ComputePlan plan_compute(Job& job, const TrainConfig& config, std::size_t train_images) {
   ComputePlan plan;
   plan.timed = choose_compute(job.world(), config, train_images);
-  // Waiting needs no core, so nothing is said of too few.
-  const RankCores cores = job.agree_on_cores(config.threads, !plan.timed);
+  const RankCores cores = job.agree_on_cores(config.threads);
+  if (!plan.timed)  // waiting needs no core
+    log_of_ranks(job.world(), LogLevel::info, cores.choice.remark);
   const OverlapDecision decision = agree_on_overlap(
       job.world(), config.overlap,
       {.ranks = job.world().size(),
@@ -125,7 +112,7 @@ BackendOptions backend_options(Job& job, const TrainConfig& config, const Comput
 
 FittedReplica build_replica(Job& job, const TrainConfig& config, const BackendOptions& options,
                             const Graph& graph, Backend& backend, const GradientSums& sums,
-                            const TrainingData& data, bool resumed) {
+                            const AgreedData& data, bool resumed) {
   const auto choose_engines = [&](const std::function<void(Backend&)>& plan) {
     agree_on_engines(job.world(), config, options, backend, plan);
   };
@@ -167,7 +154,7 @@ class Training {
   struct Parts {
     Job& job;
     const TrainConfig& config;
-    const TrainingData& data;
+    const AgreedData& data;
     const Graph& graph;
     const RunPlan& plan;
     Replica& replica;
@@ -260,19 +247,19 @@ RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& com
   return self;
 }
 
-/// The sums of gradients, cut into the buckets that hide most of them where that is to be measured.
+/// Measures which size of buckets hides most of the sums, and cuts `sums` anew.
 void settle_buckets(Job& job, const TrainConfig& config, const ComputePlan& compute,
-                    const RunPlan& plan, const TrainingData& data, Replica& replica,
+                    const RunPlan& plan, const AgreedData& data, Replica& replica,
                     GradientSums& sums) {
   sums.bucket_mb = measure_bucket_mb(job.world(), config, compute.timed, plan, data.images.train,
                                      replica, *sums.all_reduce);
   sums.bucket_ends = cut_buckets(config, sums.bucket_mb, replica.graph(), job.world().size());
 }
 
-/// Before the first message of a run that no rank could train.
+/// Refuses a --transport for which there is no device, before data is read.
 void refuse_transport(Job& job, const TrainConfig& config) {
   together(job.world(), [&] {
-    // --backend cuda without a GPU is open_backend's.
+    // open_backend refuses --backend cuda without a GPU.
     if (!wants_cuda(config.backend)) decide_transport(config.transport, true, {});
   });
 }
@@ -288,7 +275,7 @@ RunRecord begin_record(const TrainConfig& config, const std::string& command_lin
 
 /// From a settled configuration to the end of training.
 ExitCode train(Job& job, const TrainConfig& config, const std::string& command_line,
-               const TrainingData& data, Resuming& resuming, DirectoryClaim& claim,
+               const AgreedData& data, Resuming& resuming, DirectoryClaim& claim,
                StartupClock& clock) {
   const Graph graph = build_graph(job, config, data);
   RunRecord run = begin_record(config, command_line);
@@ -339,7 +326,7 @@ int run_train(const TrainConfig& asked, const std::string& command_line) {
     listen_for_stop_signals();
     refuse_transport(job, asked);
     clock.lap("mpi");
-    const TrainingData data = read_data(job, asked);
+    const AgreedData data = agree_on_data(job.world(), asked);
     clock.lap("data");
     DirectoryClaim claim;  // to the run directory, on rank 0
     Resuming resuming(job.world());

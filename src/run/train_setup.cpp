@@ -3,6 +3,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/clock.hpp"
 #include "base/json/json_fields.hpp"
@@ -24,6 +25,30 @@ HostWeights download_weights(Replica& replica) {
   replica.backend().download(weights.first, replica.parameters());
   replica.backend().download(weights.second, replica.running_statistics());
   return weights;
+}
+
+/// Reads or draws the data and applies --data-limit. Logs what is odd about it.
+Dataset open_data(const TrainConfig& config) {
+  Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
+  for (const std::string& warning : data.warnings) log(LogLevel::warn, warning);
+  for (const std::string& remark : data.remarks) log(LogLevel::info, remark);
+  if (config.data_limit > data.train.size())
+    log(LogLevel::info,
+        fmt::format("--data-limit {} is more than the {} training images: all are used",
+                    config.data_limit, data.train.size()));
+  if (config.data_limit > 0) data.train.truncate(config.data_limit);
+  return data;
+}
+
+std::vector<std::string> data_lines(const Dataset& data) {
+  std::vector<std::string> lines;
+  for (const auto& [name, set] : {std::pair{"training", &data.train}, {"test", &data.test}}) {
+    lines.push_back(
+        fmt::format("{} images: {}, fingerprint {:x}", name, set->size(), set->fingerprint()));
+  }
+  if (data.class_names.size() != kClasses)
+    lines.push_back(fmt::format("classes: {}", data.class_names.size()));
+  return lines;
 }
 
 }  // namespace
@@ -50,27 +75,12 @@ void StartupClock::lap(const std::string& item) {
     log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
 }
 
-Dataset open_data(const TrainConfig& config) {
-  Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
-  for (const std::string& warning : data.warnings) log(LogLevel::warn, warning);
-  for (const std::string& remark : data.remarks) log(LogLevel::info, remark);
-  if (config.data_limit > data.train.size())
-    log(LogLevel::info,
-        fmt::format("--data-limit {} is more than the {} training images: all are used",
-                    config.data_limit, data.train.size()));
-  if (config.data_limit > 0) data.train.truncate(config.data_limit);
+AgreedData agree_on_data(RankGroup& group, const TrainConfig& config) {
+  AgreedData data;
+  together(group, [&] { data.images = open_data(config); });
+  data.lines = data_lines(data.images);
+  require_same(group, "the data set", fmt::format("{}\n", fmt::join(data.lines, "\n")));
   return data;
-}
-
-std::vector<std::string> data_lines(const Dataset& data) {
-  std::vector<std::string> lines;
-  for (const auto& [name, set] : {std::pair{"training", &data.train}, {"test", &data.test}}) {
-    lines.push_back(
-        fmt::format("{} images: {}, fingerprint {:x}", name, set->size(), set->fingerprint()));
-  }
-  if (data.class_names.size() != kClasses)
-    lines.push_back(fmt::format("classes: {}", data.class_names.size()));
-  return lines;
 }
 
 void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,

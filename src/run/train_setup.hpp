@@ -33,12 +33,14 @@ class StartupClock {
   std::vector<std::pair<std::string, double>> items_;
 };
 
-/// Reads or draws the data and applies --data-limit. Logs what is odd about it.
-/// Throws InputError.
-Dataset open_data(const TrainConfig& config);
-
-/// Sizes and fingerprints of both splits: what ranks compare.
-std::vector<std::string> data_lines(const Dataset& data);
+/// A data set that is the same on all ranks.
+struct AgreedData {
+  Dataset images;
+  std::vector<std::string> lines;  ///< sizes and fingerprints of both splits, as in Manifest
+};
+/// Collective: every rank opens the data. Throws InputError, alike on all ranks,
+/// also where they differ.
+AgreedData agree_on_data(RankGroup& group, const TrainConfig& config);
 
 /// Fills in what is known before the first step of what is trained, and on what.
 void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,

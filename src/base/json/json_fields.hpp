@@ -62,7 +62,7 @@ struct IfAny {
 template <typename Value>
 IfAny(const char*, Value) -> IfAny<Value>;
 
-/// A text that people are shown, whoever wrote the file (JsonView::text).
+/// A text that people are shown, from a file of any origin (JsonView::text).
 template <typename Value>
 struct ShownField {
   const char* name;
@@ -194,7 +194,7 @@ nlohmann::ordered_json field_json(const Record& record, const PartField<Value, F
   return fields_json(std::invoke(part.value, record), part.fields);
 }
 
-/// A member that nobody reads back.
+/// A member that is not read back.
 template <typename Record, typename Value>
 auto only_written(Value Record::*member) {
   return [member](const Record& record) -> Value { return record.*member; };

@@ -27,7 +27,7 @@ class BenchSession {
     require_agreed(
         world_.size() <= kMostExactRanks,
         fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
-    const int threads = job.agree_on_cores(setup.threads, false).choice.threads;
+    const int threads = job.agree_on_cores(setup.threads).choice.threads;
     together(world_, [&] { backend_ = open_backend(options_of(setup, threads)); });
     const auto decision = agree_on_transport(world_, setup.transport, backend_->reduce_device());
     transport_ = decision.transport;
