@@ -38,9 +38,10 @@ std::string place_of(const ReduceNow& now) {
 const char* stall_remedy(const Watched& rank) {
   if (rank.starts)
     return ". The ranks do not reach each other: rueda doctor, started in the same way, compares "
-           "the networks of their hosts. (--stall-seconds sets the limit, at least 30 here)\n";
+           "the networks of their hosts. (For train, --stall-seconds sets the limit, at least 30 "
+           "here)\n";
   return ". Look at the ranks that others wait for: one that prints nothing has stopped. "
-         "(--stall-seconds sets the limit)\n";
+         "(For train, --stall-seconds sets the limit)\n";
 }
 
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
