@@ -30,7 +30,7 @@ enum class Part { conv, statistics, apply, gradient_sums, input_gradient, other 
 
 /// How close a kernel comes to its roofline. What hides the memory's latency is
 /// the number of loads that a multiprocessor has in flight: 16-byte loads of a
-/// thread x resident blocks, both in docs/results/kernels.md, from the machine
+/// thread x resident blocks, both in docs/dev/kernels.md, from the machine
 /// code. For `before` of them the share was estimated; for `now` it is
 /// kMost (1 - exp(-now / scale)), with the scale that gives that estimate. A
 /// share changes only with `now`.

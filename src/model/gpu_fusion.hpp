@@ -23,7 +23,7 @@ bool norm_sums_bias(const Graph& graph, NodeId conv);
 /// The batch norm whose sums the convolution `conv` can take on its way, in
 /// bf16. cuDNN's engines that do so are of an older kind (sm_80), like those
 /// with bias and residual: hence only where there is an epilogue in any case
-/// (docs/results/genstats.md).
+/// (docs/dev/genstats.md).
 std::optional<NodeId> norm_to_sum(const Graph& graph, NodeId conv);
 
 }  // namespace rueda

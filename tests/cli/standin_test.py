@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The whole program on the stand-in (docs/testing.md), whose device memory is host memory: what training does on
+"""The whole program on the stand-in (docs/dev/testing.md), whose device memory is host memory: what training does on
 it (ranks, devices, transports, precisions, order of work, memory), the bench and the doctor.
 
 usage: standin_test.py RUEDA_STANDIN MPIEXEC STALL_LIBRARY DRIVER

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges kernels by their machine code, without a GPU: registers, spilled bytes, blocks that fit on a
 multiprocessor, loads that a thread has in flight, and what all of its threads have on their way to and from
-memory. Compares with the table in docs/results/kernels.md, and fails where a kernel became worse, keeps too
+memory. Compares with the table in docs/dev/kernels.md, and fails where a kernel became worse, keeps too
 little of the memory busy, or waits for the bus more than once.
 
 usage: kernel_table.py [--write] NVCC OBJECT.o...

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-// What a test may ask of the stand-in, and how it may change it. docs/testing.md says what the
+// What a test may ask of the stand-in, and how it may change it. docs/dev/testing.md says what the
 // stand-in is.
 
 namespace rueda {
