@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Gets or makes a data set in the layout of CIFAR-10's binary version, which rueda trains on.
+#
+#   jobs/data.sh fashion-mnist [DIR]   70,000 photographs of clothes, from Debian's package, to DIR/fashion-mnist
+#   jobs/data.sh --help                every source and option; docs/data.md says more
+#
+# jobs/data does the work, in Python 3.9 or newer.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+if ! python=$(command -v python3); then
+  echo "data.sh: python3 was not found: install it, or load its module" >&2
+  exit 2
+fi
+
+PYTHONDONTWRITEBYTECODE=1 exec "$python" "$root/jobs/data" "$@"

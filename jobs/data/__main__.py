@@ -1,0 +1,66 @@
+"""What jobs/data.sh runs: python3 jobs/data ARGUMENTS."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+if sys.version_info < (3, 9):
+    sys.exit("data.sh: it needs Python 3.9 or newer, and python3 is older: load a newer one's module")
+
+import fashion  # noqa: E402
+from common import Fault, plain  # noqa: E402
+
+DESCRIPTION = """\
+Gets or makes a data set in the layout of CIFAR-10's binary version, for `rueda train --data DIR`. A set that is
+already there is left alone; one that cannot be made whole is not made.
+"""
+
+EPILOG = """\
+examples
+  jobs/data.sh fashion-mnist
+  jobs/data.sh fashion-mnist data --from FOLDER     four IDX files that you have
+"""
+
+
+def command_line(words):
+    parser = argparse.ArgumentParser(prog="jobs/data.sh", description=DESCRIPTION, epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    sources = parser.add_subparsers(metavar="SOURCE", required=True)
+    one = sources.add_parser("fashion-mnist", help="Fashion-MNIST from Debian's package, to DIR/fashion-mnist")
+    one.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
+    one.add_argument("--from", dest="source", metavar="FOLDER", type=Path,
+                     help="take its four IDX files from there, not from the package")
+    one.set_defaults(work=fashion.get)
+    for source in (one,):
+        source.add_argument("--overwrite", action="store_true", help="replace another data set that is there")
+    return parser.parse_args(words)
+
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    # INT too: a shell's background jobs would ignore it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends without a word where nobody reads on
+    options = command_line(sys.argv[1:])
+    try:
+        options.work(options)
+        return 0
+    except Fault as fault:
+        print(f"data.sh: {fault}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        place = plain(error.filename or "the output")
+        print(f"data.sh: {place}: {error.strerror}; free it, or give another place", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("data.sh: interrupted; nothing was written", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
