@@ -34,6 +34,7 @@ else
 fi
 
 python3 tests/check_includes.py || report_fault "a file includes what its room must not"
+python3 jobs/site/drawings.py --check || report_fault "a drawing is stale: run jobs/site/drawings.py"
 
 for script in "${scripts[@]}"; do
   bash -n "$script" || report_fault "$script does not parse"
