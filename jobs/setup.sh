@@ -120,6 +120,12 @@ configured() { # build directory
 # What build() builds: everything, or the named targets.
 targets=()
 
+# Options of a build without what the quickstart can do without, and those of one with all. A mark in the build directory
+# tells such a build from one that somebody wanted without CUDA.
+small=(-Dcuda=disabled -Dtests=false)
+whole=(-Dcuda=auto -Dtests=true)
+small_mark="small-build"
+
 build() { # directory relative to the root, meson options...
   local directory=$root/$1 name=$1
   shift
@@ -127,6 +133,10 @@ build() { # directory relative to the root, meson options...
   if ! configured "$directory"; then
     # Sources compiled together read the headers of the libraries once: half the time of a first build.
     stage configure "$meson" setup "$directory" "$root" -Dunity=on -Dunity_size=16 "$@" || return
+    [ "$*" != "${small[*]}" ] || touch "$directory/$small_mark"
+  elif [ $# -eq 0 ] && [ -e "$directory/$small_mark" ]; then
+    stage configure "$meson" setup --reconfigure "$directory" "$root" "${whole[@]}" || return
+    rm "$directory/$small_mark"
   fi
   stage "$name" "$meson" compile -C "$directory" "${targets[@]}"
 }

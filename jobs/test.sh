@@ -108,6 +108,14 @@ install_slurm() {
   stage slurm apt_install "${missing[@]}" || true
 }
 
+# For the training on real images, which is skipped without them.
+install_images() {
+  local missing
+  command -v dpkg-query >/dev/null || return 0
+  mapfile -t missing < <(missing_packages dataset-fashion-mnist)
+  [ ${#missing[@]} -eq 0 ] || stage images apt_install "${missing[@]}" || true
+}
+
 # Many toolkits lack a disassembler. The test of the kernels' machine code is skipped without one.
 install_disassembler() {
   if ! command -v nvcc || command -v nvdisasm || [ -d "$logs/disassembler" ]; then return 0; fi >/dev/null
@@ -132,6 +140,7 @@ if [ -n "$quick" ]; then
   targets=(rueda tests/unit tests/mpi)
 elif [ "$directory" = build ]; then
   install_slurm
+  install_images
   install_disassembler
 fi
 lint=pass

@@ -92,7 +92,7 @@ def make_parser():
         help="of each rank in the whole study [cores of a node / the most ranks that fit on it]")  # fmt: skip
     add("--recipe", metavar="FILE",
         help="for all models; auto: the one of jobs/recipes for each model, none: no recipe [auto]")  # fmt: skip
-    add("--rueda", metavar="PATH", help="the program [build/rueda or build-cpu/rueda, else the one in PATH]")
+    add("--rueda", metavar="PATH", help="the program [build/rueda, else the one in PATH]")
     add("--launcher", choices=["auto", "mpirun", "srun"], default="auto",
         help="auto: srun in a Slurm allocation, else mpirun [auto]")  # fmt: skip
     add("--mpi-options", type=str.split, default=[], metavar="WORDS",
@@ -115,7 +115,7 @@ def find_program(path):
         return path or os.environ.get("RUEDA") or "rueda"  # this script cannot look into the container
     candidates = [path or os.environ.get("RUEDA")]
     if candidates[0] is None:
-        candidates = [str(ROOT / folder / "rueda") for folder in ("build", "build-cpu", "bin")] + ["rueda"]
+        candidates = [str(ROOT / folder / "rueda") for folder in ("build", "bin")] + ["rueda"]
     for candidate in candidates:
         found = shutil.which(candidate)
         if found:

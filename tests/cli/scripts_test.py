@@ -102,6 +102,42 @@ class SharedLibraries(ScriptCase):
         self.assertIn("libcublas.so.7, which the loader does not find", self.listed().stderr)
 
 
+class Setup(ScriptCase):
+    """jobs/setup.sh with a meson that only writes down what it is asked for."""
+
+    MESON = """#!/bin/bash
+    [ "$1" != --version ] || { echo 1.3.0; exit; }
+    echo "${*//$PWD\\//}" >>calls
+    [ "$1" != setup ] || { mkdir -p build/meson-private && touch build/build.ninja build/meson-private/coredata.dat; }
+    """
+
+    def calls(self, *builds):
+        """What meson was asked for, a list for each build."""
+        self.put({"bin/meson": self.MESON})
+        (self.folder / "bin/meson").chmod(0o755)
+        for name in ("setup.sh", "env.sh"):
+            self.put({f"jobs/{name}": (ROOT / "jobs" / name).read_text(encoding="utf-8")})
+        for options in builds:
+            (self.folder / "calls").unlink(missing_ok=True)
+            subprocess.run(
+                ["bash", "-c", f". jobs/setup.sh; build build {options}"], cwd=self.folder, timeout=60, check=True,
+                env={**environment({}), "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+            yield (self.folder / "calls").read_text(encoding="utf-8").splitlines()
+
+    def test_what_a_quickstart_left_out_is_added_when_all_is_wanted(self):
+        small = '"${small[@]}"'
+        first, again, whole, then, quick = self.calls(small, small, "", "", small)
+        self.assertIn(" -Dcuda=disabled -Dtests=false", first[0])
+        self.assertEqual(whole[0], f"setup --reconfigure build {self.folder} -Dcuda=auto -Dtests=true")
+        compiles = ["compile -C build"]
+        self.assertEqual((first[1:], again, whole[1:], then, quick), (compiles,) * 5)
+
+    def test_a_build_that_its_user_configured_stays_so(self):
+        self.put({"build/build.ninja": "", "build/meson-private/coredata.dat": ""})
+        self.assertEqual(list(self.calls("", '"${small[@]}"')), [["compile -C build"]] * 2)
+
+
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
 class Configure(ScriptCase):
     def test_a_build_that_could_not_train_is_refused(self):
@@ -136,6 +172,7 @@ class Installed(ScriptCase):
         line = self.output(self.share / "rueda/jobs/scale.sh", "cpu", "--dry-run").splitlines()[1]
         self.assertIn(f" {self.share}/rueda/bin/rueda train ", line)
         self.output(self.share / "rueda/jobs/slurm/submit.sh", "--help")
+        self.output(self.share / "rueda/jobs/data.sh", "--help")
         plots = [script.name for script in (ROOT / "jobs").glob("plot_*.py")]
         self.assertEqual([name for name in plots if not (self.share / "rueda/jobs" / name).exists()], [])
 
