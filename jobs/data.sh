@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Gets or makes a data set in the layout of CIFAR-10's binary version, which rueda trains on.
 #
+#   jobs/data.sh cifar10 [DIR]         from its author's address to DIR/cifar-10-batches-bin; DIR is data if not given
 #   jobs/data.sh fashion-mnist [DIR]   70,000 photographs of clothes, from Debian's package, to DIR/fashion-mnist
 #   jobs/data.sh --help                every source and option; docs/data.md says more
 #

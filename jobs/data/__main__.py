@@ -8,32 +8,42 @@ from pathlib import Path
 if sys.version_info < (3, 9):
     sys.exit("data.sh: it needs Python 3.9 or newer, and python3 is older: load a newer one's module")
 
+import cifar10  # noqa: E402
 import fashion  # noqa: E402
 from common import Fault, plain  # noqa: E402
 
 DESCRIPTION = """\
-Gets or makes a data set in the layout of CIFAR-10's binary version, for `rueda train --data DIR`. A set that is
-already there is left alone; one that cannot be made whole is not made.
+Gets or makes a data set in the layout of CIFAR-10's binary version, for `rueda train --data`. A set that is already
+there is left alone; one that cannot be made whole is not made.
 """
 
 EPILOG = """\
 examples
+  jobs/data.sh cifar10
   jobs/data.sh fashion-mnist
   jobs/data.sh fashion-mnist data --from FOLDER     four IDX files that you have
 """
+
+
+def add_source(sources, name, get, text):
+    source = sources.add_parser(name, help=text, description=text)
+    source.set_defaults(get=get)
+    source.add_argument("--overwrite", action="store_true", help="replace another data set that is there")
+    return source
 
 
 def command_line(words):
     parser = argparse.ArgumentParser(prog="jobs/data.sh", description=DESCRIPTION, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     sources = parser.add_subparsers(metavar="SOURCE", required=True)
-    one = sources.add_parser("fashion-mnist", help="Fashion-MNIST from Debian's package, to DIR/fashion-mnist")
-    one.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
-    one.add_argument("--from", dest="source", metavar="FOLDER", type=Path,
-                     help="take its four IDX files from there, not from the package")
-    one.set_defaults(work=fashion.get)
-    for source in (one,):
-        source.add_argument("--overwrite", action="store_true", help="replace another data set that is there")
+    source = add_source(sources, "cifar10", cifar10.get, f"CIFAR-10 from its author's address, to DIR/{cifar10.FOLDER}")
+    source.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
+    source.add_argument("--url", help=f"of a mirror [{cifar10.URL}]")
+    source.add_argument("--md5", metavar="SUM", help="of the archive there [the official one]")
+    source = add_source(sources, "fashion-mnist", fashion.get, "Fashion-MNIST from Debian's package, to DIR/fashion-mnist")
+    source.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
+    source.add_argument("--from", dest="source", metavar="FOLDER", type=Path,
+                        help="take its four IDX files from there, not from the package")
     return parser.parse_args(words)
 
 
@@ -48,7 +58,7 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends without a word where nobody reads on
     options = command_line(sys.argv[1:])
     try:
-        options.work(options)
+        options.get(options)
         return 0
     except Fault as fault:
         print(f"data.sh: {fault}", file=sys.stderr)
@@ -58,7 +68,7 @@ def main():
         print(f"data.sh: {place}: {error.strerror}; free it, or give another place", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("data.sh: interrupted; nothing was written", file=sys.stderr)
+        print("data.sh: interrupted; the same command goes on", file=sys.stderr)
         return 130
 
 

@@ -14,10 +14,10 @@ from common import Fault, counted, plain, say
 SIDE = 32
 CHANNELS = 3
 RECORD_BYTES = 1 + CHANNELS * SIDE * SIDE
-FEWEST_CLASSES, MOST_CLASSES = 2, 100
+FEWEST_CLASSES, MOST_CLASSES = 2, 256  # a label is a byte
 TRAIN_FILES = 5
 FILE_IMAGES = 60_000  # rueda reads no file of more than 200 MB ...
-MOST_IMAGES = 600_000  # ... and no set of more than 2 GB
+MOST_IMAGES = 600_000  # ... and no set of more than 2 GB; the test set is one file
 META = "batches.meta.txt"
 TEST = "test_batch.bin"
 
@@ -56,17 +56,18 @@ def is_there(folder, names, train_count, test_count):
     try:
         lengths = {name: (folder / name).stat().st_size for name in sizes}
         return lengths == {name: images * RECORD_BYTES for name, images in sizes.items()} and \
-            (folder / META).read_bytes() == _meta(names)
-    except OSError:
+            (folder / META).read_text(encoding="utf-8").split("\n") in (names, [*names, ""], [*names, "", ""])
+    except (OSError, ValueError):
         return False
 
 
 def _check(names, train, test):
     if not FEWEST_CLASSES <= len(names) <= MOST_CLASSES:
         raise Fault(f"number of classes of the set: {len(names)}; rueda takes {FEWEST_CLASSES} to {MOST_CLASSES}")
-    for split, what in ((train, "training"), (test, "test")):
-        if not 1 <= split.count <= MOST_IMAGES:
-            raise Fault(f"the set has {counted(split.count, f'{what} image')}: rueda takes 1 to {MOST_IMAGES:,}")
+    most = MOST_IMAGES - test.count
+    for split, what, most in ((test, "test", FILE_IMAGES), (train, "training", most)):
+        if not 1 <= split.count <= most:
+            raise Fault(f"the set has {counted(split.count, f'{what} image')}: rueda takes 1 to {most:,}")
 
 
 def _write_file(path, records, count):
@@ -122,17 +123,22 @@ def _put(folder, target, overwrite):
     return True
 
 
-def write_set(target, names, train, test, overwrite=False):
-    """Writes the set into a folder beside `target`, which then gets its name: no half of a set is ever at `target`."""
-    _check(names, train, test)
+def put_set(target, fill, overwrite=False):
+    """Has `fill` write a set into a folder beside `target`, which then gets its name: no half of a set is ever at
+    `target`. True unless the same set was there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = target.with_name(f".rueda-data.tmp-{secrets.token_hex(8)}")
     folder.mkdir()
     try:
-        _write_all(folder, names, train, test)
-        new = _put(folder, target, overwrite)
+        fill(folder)
+        return _put(folder, target, overwrite)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_set(target, names, train, test, overwrite=False):
+    _check(names, train, test)
+    new = put_set(target, lambda folder: _write_all(folder, names, train, test), overwrite)
     described = (f"{counted(train.count, 'training image')} and {counted(test.count, 'test image')} of "
                  f"{len(names)} classes")
     say(f"wrote {described} to {plain(target)}" if new else f"{plain(target)} already holds these {described}")

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """jobs/data.sh: what it reads, writes and refuses. usage: data_test.py RUEDA"""
 
+import fcntl
 import gzip
+import hashlib
+import http.server
+import io
 import os
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -180,6 +186,160 @@ class FashionMnist(DataCase):
         self.put_idx()
         self.put("data", b"a file")
         self.refused(self.script("fashion-mnist", "--from", "idx"), "data: File exists")
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Gives `content` at every path, as it is told to."""
+
+    daemon_threads = True
+    content, knows_ranges, cut_after, status = b"", True, None, None
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.asked = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/set.tar.gz"
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server, first = self.server, 0
+        asked = self.headers.get("Range")
+        server.asked.append(asked)
+        if asked and server.knows_ranges:
+            first = int(asked.removeprefix("bytes=").removesuffix("-"))
+        if server.status or first > len(server.content):
+            return self.send_error(server.status or 416)
+        self.send_response(206 if asked and server.knows_ranges else 200)
+        self.send_header("Content-Length", str(len(server.content) - first))
+        if asked and server.knows_ranges:
+            self.send_header("Content-Range", f"bytes {first}-{len(server.content) - 1}/{len(server.content)}")
+        self.end_headers()
+        last = len(server.content)
+        if server.cut_after is not None:
+            last = min(last, first + server.cut_after)
+        self.wfile.write(server.content[first:last])
+        self.close_connection = True
+
+    def log_message(self, *words):
+        pass
+
+
+def archive(members):
+    """A .tar.gz with these members: bytes, or the target of a link."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                member.type, member.linkname = tarfile.SYMTYPE, content
+                tar.addfile(member)
+            else:
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+class Cifar10(DataCase):
+    BATCH = bytes(10_000 * RECORD)  # all of them black airplanes
+    NAMES = b"airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n"
+    FOLDER = "cifar-10-batches-bin"
+
+    @classmethod
+    def setUpClass(cls):
+        names = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+        cls.members = {**{f"{cls.FOLDER}/{name}": cls.BATCH for name in names}, f"{cls.FOLDER}/batches.meta.txt": cls.NAMES,
+                       f"{cls.FOLDER}/readme.html": b"read me", "../../escaped": b"no"}
+        cls.whole = archive(cls.members)
+
+    def setUp(self):
+        super().setUp()
+        self.server = Server()
+        self.server.content = self.whole
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.part = self.folder / "data/cifar-10-binary.tar.gz.part"
+
+    def get(self, content=None, url=None):
+        md5 = hashlib.md5(self.whole if content is None else content).hexdigest()
+        return self.script("cifar10", "--url", url or self.server.url, "--md5", md5, no_proxy="*", PYTHONUNBUFFERED="1")
+
+    def test_a_download_goes_on_where_it_was_cut(self):
+        self.server.cut_after = 0
+        self.part.parent.mkdir()
+        self.part.write_bytes(self.whole[:1000])
+        done = self.get()
+        self.refused(done, "cut after 1,000 bytes, which are kept", "By hand", "--data")
+        self.assertEqual(self.server.asked, ["bytes=1000-"] * 5)
+        self.assertEqual(self.part.read_bytes(), self.whole[:1000])
+        self.server.cut_after = len(self.whole) // 3  # each connection brings a part
+        self.server.asked.clear()
+        done = self.get()
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual(len(self.server.asked), 3)
+        self.assertIn("unpacked CIFAR-10 to data/cifar-10-batches-bin", done.stdout)
+        self.assertEqual(os.listdir(self.folder / "data"), [self.FOLDER])
+        self.assertEqual(len(os.listdir(self.folder / "data" / self.FOLDER)), 7)
+        self.assertEqual((self.folder / "data" / self.FOLDER / "test_batch.bin").read_bytes(), self.BATCH)
+        self.server.shutdown()
+        self.assertIn("CIFAR-10 is already in data/cifar-10-batches-bin", self.made("cifar10"))
+
+    def test_a_server_without_ranges_sends_all_again(self):
+        self.server.content = small = archive({"something": b"else"})
+        self.server.knows_ranges = False
+        self.part.parent.mkdir()
+        self.part.write_bytes(b"what another server sent")
+        self.refused(self.get(small), "cifar-10-binary.tar.gz lacks batches.meta.txt")  # so its sum was right
+        self.assertEqual(self.server.asked, ["bytes=24-"])
+
+    def test_a_wrong_sum(self):
+        self.server.content = b"a page that asks for a password"
+        self.refused(self.get(), "has the MD5 sum", "it was removed", "By hand", "cifar-10-binary.tar.gz")
+        self.assertEqual(os.listdir(self.folder / "data"), [])
+        self.put("data/cifar-10-binary.tar.gz", b"x")
+        self.refused(self.get(), "data/cifar-10-binary.tar.gz has the MD5 sum", "remove it")
+
+    def test_bytes_too_many_are_dropped(self):
+        self.part.parent.mkdir()
+        self.part.write_bytes(self.whole + b"more")
+        self.refused(self.get(), "has the MD5 sum", "it was removed")
+        self.assertFalse(self.part.exists())
+
+    def test_no_server_no_file_no_address(self):
+        self.server.status = 404
+        self.refused(self.get(), "the server answers 404", "By hand")
+        self.server.shutdown()
+        self.server.server_close()
+        self.refused(self.get(), "cannot be reached", "By hand: get http://127.0.0.1", "data/cifar-10-binary.tar.gz")
+        self.refused(self.get(url="file:///etc/passwd"), "no address of the web")
+
+    def test_the_part_is_no_link_and_one_process_writes_it(self):
+        self.put("precious", b"")
+        self.part.parent.mkdir()
+        self.part.symlink_to("../precious")
+        self.refused(self.get(), "cifar-10-binary.tar.gz.part")
+        self.part.unlink()
+        with self.part.open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.refused(self.get(), "another process writes")
+        self.assertEqual((self.folder / "precious").read_bytes(), b"")
+
+    def test_an_archive_with_other_members_is_refused(self):
+        batch = f"{self.FOLDER}/data_batch_1.bin"
+        for words, content in (
+            (["data_batch_1.bin", "no file of CIFAR-10's length"], archive({batch: b"short"})),
+            (["data_batch_1.bin", "no file of CIFAR-10's length"], archive({batch: "/etc/passwd"})),
+            (["lacks batches.meta.txt"], archive({f"elsewhere/{batch}": b"short"})),
+            (["is damaged"], self.whole[: len(self.whole) // 2]),
+            (["is damaged"], b"no archive at all"),
+        ):
+            with self.subTest(words=words):
+                self.put("data/cifar-10-binary.tar.gz", content)
+                self.refused(self.get(content), *words)
+                self.assertFalse((self.folder / "data" / self.FOLDER).exists())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+"""Gets a file by HTTP, resumes where a connection was cut, and checks its sum."""
+
+import fcntl
+import hashlib
+import http.client
+import os
+import sys
+import urllib.error
+import urllib.request
+
+from common import Fault, plain
+
+PIECE = 1 << 20
+MOST_BYTES = 400_000_000  # of any archive of CIFAR-10
+TIMEOUT = 60  # seconds without a byte
+TRIES = 5  # of connections one after the other that bring nothing new
+
+
+def md5_of(path):
+    digest = hashlib.md5(usedforsecurity=False)
+    with open(path, "rb") as file:
+        for piece in iter(lambda: file.read(PIECE), b""):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _show(done, of):
+    if sys.stdout.isatty():
+        print(f"\r{done / 1e6:,.0f} of {of / 1e6:,.0f} MB", end="" if done < of else "\n", flush=True)
+
+
+def _begin(url, have):
+    """A response whose bytes go to the end of the file, and how many of the file count. A server that knows no ranges
+    begins anew."""
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+    first = (response.headers.get("Content-Range") or "").partition("bytes ")[2].partition("-")[0]
+    if response.status == 206 and first != str(have):
+        response.close()
+        raise http.client.HTTPException(f"the server sends from byte {plain(first)}, asked for {have}")
+    return response, have if response.status == 206 else 0
+
+
+def _append(url, file):
+    """Takes what one connection brings. True at the end of the file."""
+    response, have = _begin(url, file.seek(0, os.SEEK_END))
+    with response:
+        file.truncate(have)
+        file.seek(have)
+        length = response.headers.get("Content-Length")
+        end = have + int(length) if length and length.isdigit() else None
+        if (end or 0) > MOST_BYTES:
+            raise Fault(f"{plain(url)} has {end:,} bytes, more than any archive of CIFAR-10: check the address")
+        for piece in iter(lambda: response.read(PIECE), b""):
+            have += len(piece)
+            if have > MOST_BYTES:
+                raise Fault(f"{plain(url)} does not end after {MOST_BYTES:,} bytes: check the address")
+            file.write(piece)
+            _show(have, end or have)
+    return end is None or have >= end
+
+
+def _download(url, file):
+    """Raises Fault where the server gives nothing more."""
+    tries = TRIES
+    while True:
+        before = file.seek(0, os.SEEK_END)
+        reason = "the connection was cut"
+        try:
+            if _append(url, file):
+                return
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 416:  # nothing comes after what is there: the sum will tell
+                return
+            raise Fault(f"{plain(url)}: the server answers {error.code} {plain(error.reason)}") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = plain(getattr(error, "reason", error)) or type(error).__name__
+        have = file.seek(0, os.SEEK_END)
+        tries = TRIES if have > before else tries - 1
+        if tries == 0 or have == 0:
+            raise Fault(f"{plain(url)}: {reason} after {have:,} bytes, which are kept: the same command goes on there"
+                        if have else f"{plain(url)} cannot be reached: {reason}")
+
+
+def fetch(url, md5, path):
+    """The file at `url` as `path`. Its bytes gather in a file beside it, which a second call resumes."""
+    if not url.startswith(("http://", "https://")):
+        raise Fault(f"{plain(url)} is no address of the web: give http:// or https://")
+    part = path.with_name(path.name + ".part")
+    number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(number, "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Fault(f"another process writes {plain(part)}: wait for its end") from None
+        _download(url, file)
+        file.flush()
+        found = md5_of(part)
+        if found != md5:
+            part.unlink()
+            raise Fault(f"{plain(url)} has the MD5 sum {found}, expected {md5}: it was removed; the same command gets it "
+                        "again")
+        os.rename(part, path)
