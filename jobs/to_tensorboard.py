@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Writes what a run recorded as an event file, which TensorBoard shows. Needs Python's package tensorboard.
+
+usage: to_tensorboard.py RUN_DIR [--out DIR] [--overwrite]
+
+Reads run.json, epochs.csv and, where it is there, steps.csv of RUN_DIR (docs/run-json.md). Writes into DIR, by
+default RUN_DIR/tensorboard. docs/report.md lists the scalars.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+EPOCH_TAGS = {
+    "loss": "loss/training", "val_loss": "loss/test", "accuracy": "accuracy/training", "val_accuracy": "accuracy/test",
+    "learning_rate": "epoch/learning_rate", "seconds": "epoch/seconds", "val_seconds": "epoch/evaluation_seconds",
+    "images_per_second": "epoch/images_per_second", "joules": "epoch/joules",
+}  # fmt: skip
+# The same on all ranks; times are those of the slowest rank, phases means over ranks.
+STEP_TAGS = {"train_loss": "step/loss", "train_accuracy": "step/accuracy", "learning_rate": "step/learning_rate"}
+PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
+EVENTS = "events.out.tfevents.*"
+PACKAGE = "python3 -m venv venv && venv/bin/pip install tensorboard; then run this script with venv/bin/python"
+REMEDY = "give the directory of a run of rueda train"
+
+
+class Unusable(Exception):
+    """What is wrong, where, and the remedy."""
+
+
+def rows_of(path):
+    """The rows of a CSV file, each a dictionary. A last one that a crash cut is left out."""
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        cut = None
+        for row in reader:
+            if cut:
+                raise Unusable(f"{path}: line {cut} does not have a cell for each column; {REMEDY}")
+            if None in row or None in row.values():
+                cut = reader.line_num
+            else:
+                yield row, f"{path}: line {reader.line_num}"
+
+
+def number(row, key, where):
+    """None where the cell is empty."""
+    try:
+        return float(row[key]) if row[key] else None
+    except KeyError:
+        raise Unusable(f"{where.rpartition(':')[0]} has no column {key}; {REMEDY}") from None
+    except ValueError:
+        raise Unusable(f"{where}: {key} is no number; {REMEDY}") from None
+
+
+def whole(row, key, where):
+    value = number(row, key, where)
+    if value is None or value != value // 1 or value < 0:
+        raise Unusable(f"{where}: {key} is no whole number; {REMEDY}")
+    return int(value)
+
+
+def begun_at(path):
+    """Seconds since 1970 at which the run of a run.json began."""
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"{path} is not JSON, perhaps cut off ({error}); {REMEDY}") from None
+    if not isinstance(run, dict) or run.get("schema") != "rueda-run":
+        raise Unusable(f"{path} is not the run.json of a run; {REMEDY}")
+    try:
+        began = datetime.fromisoformat(str(run.get("started_at")).replace("Z", "+00:00"))
+    except ValueError:
+        raise Unusable(f"{path}: started_at is no time; {REMEDY}") from None
+    return (began if began.tzinfo else began.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def of_epoch(row, where):
+    """{tag: value}."""
+    values = {tag: number(row, key, where) for key, tag in EPOCH_TAGS.items()}
+    values.update({f"epoch_phases/{phase}": number(row, f"{phase}_seconds", where) for phase in PHASES})
+    return {tag: value for tag, value in values.items() if value is not None}
+
+
+def of_step(ranks):
+    """{tag: value} of the rows of a step, each with its place."""
+    row, where = ranks[0]
+    values = {tag: number(row, key, where) for key, tag in STEP_TAGS.items()}
+    values["step/seconds"] = max(number(one, "seconds", place) or 0 for one, place in ranks)
+    for phase in PHASES:
+        values[f"step_phases/{phase}"] = sum(number(one, phase, place) or 0 for one, place in ranks) / len(ranks)
+    return {tag: value for tag, value in values.items() if value is not None}
+
+
+def steps_of(path):
+    """[rows of the ranks] of each step, in order."""
+    ranks, at = [], None
+    for row, where in rows_of(path):
+        step = (whole(row, "epoch", where), whole(row, "step", where))
+        if step != at and ranks:
+            yield ranks
+            ranks = []
+        ranks.append((row, where))
+        at = step
+    if ranks:
+        yield ranks
+
+
+def scalars(run_dir):
+    """(seconds since 1970, step, {tag: value}): of each epoch by its number, of each step by its number in the run."""
+    began = begun_at(run_dir / "run.json")
+    clock = began
+    for row, where in rows_of(run_dir / "epochs.csv"):
+        clock += sum(number(row, key, where) or 0 for key in ("seconds", "val_seconds"))
+        yield clock, whole(row, "epoch", where), of_epoch(row, where)
+    steps = run_dir / "steps.csv"
+    clock = began
+    for count, ranks in enumerate(steps_of(steps) if steps.exists() else (), 1):
+        values = of_step(ranks)
+        clock += values["step/seconds"]
+        yield clock, count, values
+
+
+def prepare(folder, overwrite):
+    """Makes the folder, without earlier event files."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise Unusable(f"{folder} is no folder of its own; name another with --out")
+    earlier = list(folder.glob(EVENTS)) if folder.exists() else []
+    if earlier and not overwrite:
+        raise Unusable(f"{folder} holds {earlier[0].name}: TensorBoard would show both; give --overwrite or another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in earlier:
+        path.unlink()
+
+
+def write(run_dir, folder, overwrite):
+    """Returns how many points of time were written. All input is read before anything is written."""
+    known = list(scalars(run_dir))
+    if not known:
+        raise Unusable(f"{run_dir} has no finished epoch yet; write again when it has one")
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    prepare(folder, overwrite)
+    writer = EventFileWriter(str(folder))
+    for seconds, step, values in known:
+        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
+        writer.add_event(Event(wall_time=seconds, step=step, summary=summary))
+    writer.close()
+    return len(known)
+
+
+def command_line(words):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0], prog="to_tensorboard")
+    parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="of a run of rueda train")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="where the event file is written [RUN_DIR/tensorboard]")
+    parser.add_argument("--overwrite", action="store_true", help="replaces the event files there")
+    return parser.parse_args(words)
+
+
+def main(words=None):
+    options = command_line(words)
+    folder = options.out or options.run_dir / "tensorboard"
+    try:
+        count = write(options.run_dir, folder, options.overwrite)
+        print(f"Written to {folder}: {count} epochs and steps. Show them: tensorboard --logdir {folder}")
+        return 0
+    except ImportError as error:
+        reason = f"needs Python's package tensorboard ({error}): {PACKAGE}"
+    except OSError as error:
+        reason = f"{error.filename or folder}: {error.strerror}; {REMEDY}"
+    except UnicodeDecodeError as error:
+        reason = f"{options.run_dir}: a file is not text ({error.reason}); {REMEDY}"
+    except (Unusable, csv.Error) as error:
+        reason = str(error)
+    print("to_tensorboard: " + "".join(c if c.isprintable() else "?" for c in reason), file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
