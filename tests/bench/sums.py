@@ -99,7 +99,7 @@ def as_markdown(medians, arguments):
     head = ["bytes", *(f"{name}, ms" for name in names), *(f"best other / {name}" for name in ours), "mpi / ring", "of a copy, %"]
     lines = [
         f"{arguments.ranks} processes; medians of {arguments.rounds} rounds of {arguments.repetitions} sums (slowest "
-        "rank), and least and most of the rounds.", "", f"| {' | '.join(head)} |", f"|{'---:|' * len(head)}",
+        "rank), and their minimum and maximum.", "", f"| {' | '.join(head)} |", f"|{'---:|' * len(head)}",
     ]  # fmt: skip
     for size, series in medians.items():
         middle = {name: statistics.median(values) for name, values in series.items()}
