@@ -1,6 +1,8 @@
-# shellcheck shell=bash
-# What Open MPI needs on a laptop, a login node or in a container. To be sourced; does not change values
-# that are set.
+#!/usr/bin/env bash
+# What Open MPI needs on a laptop, a login node or in a container. Does not change values that are set.
+#
+#   . jobs/env.sh                            once in a shell, for every mpirun after it
+#   jobs/env.sh mpirun -n 4 rueda train      for this command alone
 
 if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT:-1}"
@@ -28,3 +30,11 @@ if rueda_in_container && ! rueda_may_trace; then
   export OMPI_MCA_btl_vader_single_copy_mechanism
 fi
 unset -f rueda_in_container rueda_may_trace
+
+if [ "${BASH_SOURCE[0]:-}" = "$0" ]; then
+  if [ $# -eq 0 ]; then
+    echo "env.sh: source it, as in  . $0  or give a command, as in  $0 mpirun -n 4 rueda train" >&2
+    exit 2
+  fi
+  exec "$@"
+fi

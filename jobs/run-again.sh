@@ -1,3 +1,11 @@
 #!/usr/bin/env bash
 # Starts a training again, from its last checkpoint, until it ends by itself: jobs/run-again.sh --help.
-exec python3 "$(dirname "${BASH_SOURCE[0]}")/run_again.py" "$@"
+set -euo pipefail
+
+jobs=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# In a job the site decides how MPI behaves.
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+  # shellcheck source=jobs/env.sh
+  . "$jobs/env.sh"
+fi
+exec python3 "$jobs/run_again.py" "$@"

@@ -18,12 +18,13 @@ import sys
 from pathlib import Path
 
 MODES = ("resident", "stream")
+ENVIRONMENT = Path(__file__).resolve().parents[1] / "env.sh"  # root, and more ranks than cores
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
 
 
 def train(command, mode, folder):
     """The run.json of a run in one of the modes. If the run fails, ends with its exit code."""
-    words = [*command, "--input", mode, "--run-dir", str(folder), "--overwrite"]
+    words = [str(ENVIRONMENT), *command, "--input", mode, "--run-dir", str(folder), "--overwrite"]
     code = subprocess.run(words, stdout=sys.stderr, check=False).returncode
     if code != 0:
         sys.exit(code)

@@ -65,7 +65,8 @@ prepare() { # nodes, ranks of each, words of rueda...
         --ntasks="$(($1 * $2))" --ntasks-per-node="$2" --cpus-per-task="$cores" --cpu-bind=cores) ;;
     mpirun)
       read -ra start < <(mpirun_binding "$2")
-      start=(mpirun -n "$(($1 * $2))" "${start[@]}") ;;
+      start=(mpirun -n "$(($1 * $2))" "${start[@]}")
+      [ "$(id -u)" -ne 0 ] || start+=(--allow-run-as-root) ;;
     *)
       echo "rueda: RUEDA_LAUNCHER is srun or mpirun, not $RUEDA_LAUNCHER; see $site" >&2
       exit 2 ;;

@@ -20,6 +20,7 @@ from time import perf_counter
 
 from frameworks import UsageError, check_binary, python_of
 
+ENVIRONMENT = str(Path(__file__).resolve().parents[2] / "jobs" / "env.sh")  # root, and more ranks than cores
 TIME_LIMIT = 600  # seconds, of one process
 LARGE = 40_000_000  # bytes from which caches do not help
 WHOLE = 1 << 16  # below, sums of whole numbers over a few ranks are exact in fp32
@@ -30,7 +31,7 @@ def run_rueda(arguments, folder, mpiexec, binary, algorithms):
     """Sizes to algorithms to seconds."""
     file = Path(folder, "rueda.json")
     words = [
-        mpiexec, "--bind-to", "none", "-n", str(arguments.ranks), binary,
+        ENVIRONMENT, mpiexec, "--bind-to", "none", "-n", str(arguments.ranks), binary,
         "bench", "all-reduce", "--threads", "1", "--sizes", arguments.sizes, "--json", str(file),
         "--algorithms", algorithms, "--repetitions", str(arguments.repetitions),
     ]  # fmt: skip

@@ -51,6 +51,26 @@ class RunAgainCase(unittest.TestCase):
             time.sleep(0.01)
 
 
+class Prepares(RunAgainCase):
+    def variable(self, **env):
+        """What a launcher finds, of which nothing is set before."""
+        words = ["sh", "-c", 'echo "${OMPI_MCA_rmaps_base_oversubscribe:-unset}"', "sh"]
+        words += ["--run-dir", "run", "--checkpoint-every", "1step"]
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "SLURM_"))}
+        done = subprocess.run([*self.command, *words], cwd=self.folder, env={**clean, **env}, capture_output=True,
+                              text=True, check=True)  # fmt: skip
+        return done.stdout.strip()
+
+    def test_a_launcher_may_start_more_ranks_than_cores(self):
+        for self.command in ([SCRIPT, "--"], [SCRIPT.parent / "env.sh"]):
+            self.assertEqual(self.variable(), "1")
+            self.assertEqual(self.variable(OMPI_MCA_rmaps_base_oversubscribe="0"), "0")
+
+    def test_in_a_job_the_site_decides(self):
+        self.command = [SCRIPT, "--"]
+        self.assertEqual(self.variable(SLURM_JOB_ID="1"), "unset")
+
+
 class Stops(RunAgainCase):
     def test_a_signal_ends_it_whatever_the_launcher_returns(self):
         """mpirun returns 1 on SIGTERM, which is what it also returns when a rank fails."""
