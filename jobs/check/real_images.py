@@ -15,7 +15,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from real_images_report import as_markdown, draw
+from real_images_report import as_markdown
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "bench"))
@@ -173,6 +173,13 @@ def train_all(trainings, jobs):
             raise
 
 
+def plot(results, picture):
+    drawn = [{"contestant": contestant, **one} for (_, contestant), one in results.items()]
+    words = [sys.executable, str(HERE / "real_images_plot.py"), picture]
+    if subprocess.run(words, input=json.dumps(drawn), text=True, check=False).returncode:
+        raise UsageError(f"{picture} was not drawn, see above; the results stay, so the same call only draws")
+
+
 def run(arguments):
     seeds = check(arguments)
     recipe = {**RECIPE, "epochs": arguments.epochs, "augment": arguments.augment}
@@ -185,7 +192,7 @@ def run(arguments):
     results = {(one.seed, one.contestant): one.read() for one in trainings}
     print(as_markdown(results))
     if arguments.plot:
-        draw(results, arguments.plot)
+        plot(results, arguments.plot)
 
 
 def main():

@@ -1,8 +1,6 @@
-"""From the test accuracies of jobs/check/real_images.py to its table, its sentences and its picture."""
+"""From the test accuracies of jobs/check/real_images.py to its tables and sentences."""
 
-import sys
 from math import sqrt
-from pathlib import Path
 from statistics import fmean, stdev
 
 NAMES = {"rueda-1": "rueda, 1 rank", "rueda-2": "rueda, 2 ranks", "torch": "PyTorch"}
@@ -104,60 +102,3 @@ def as_markdown(results):
     """results: (seed, contestant) to accuracies after each epoch, losses of each step, and versions."""
     parts = (versions(results), table(results), sentences(results), by_epoch(results))
     return "\n\n".join(parts)
-
-
-def smoothed(losses, steps_per_epoch):
-    """Means over tenths of an epoch, each at the middle of its steps: [(epochs, loss)]."""
-    size = max(1, steps_per_epoch // 10)
-    parts = [losses[first : first + size] for first in range(0, len(losses), size)]
-    return [((i * size + len(part) / 2) / steps_per_epoch, fmean(part)) for i, part in enumerate(parts)]
-
-
-def draw_losses(axes, trainings, look):
-    """The mean over the seeds."""
-    steps = len(trainings[0]["losses"]) // len(trainings[0]["accuracies"])
-    lines = [smoothed(one["losses"], steps) for one in trainings]
-    means = [(at[0][0], fmean(loss for _, loss in at)) for at in zip(*lines)]
-    axes.plot(*zip(*means), color=look.colour, linestyle=look.dash, linewidth=1.8)
-    axes.set_ylabel("training loss (log scale)")
-    axes.set_yscale("log")
-
-
-def draw_accuracies(axes, trainings, look, words, place):
-    """A marker for each seed and a line through means. Contestants stand a little aside of each other (`place`)."""
-    epochs = range(1, len(trainings[0]["accuracies"]) + 1)
-    shift = 0.025 * len(epochs) * place
-    columns = [[100 * one["accuracies"][epoch - 1] for one in trainings] for epoch in epochs]
-    axes.plot(epochs, list(map(fmean, columns)), color=look.colour, linestyle=look.dash, linewidth=1.4)
-    for epoch, values in zip(epochs, columns):
-        axes.plot(len(values) * [epoch + shift], values, color=look.colour, marker=look.marker, linestyle="")
-    axes.plot([], [], color=look.colour, marker=look.marker, linestyle=look.dash, label=words)
-    axes.set_ylabel("test accuracy, %")
-
-
-def draw(results, picture):
-    """Training loss and test accuracy over the epochs; needs matplotlib."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    import matplotlib
-    from matplotlib import pyplot
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-    from plotting.chart import horizontal_grid
-    from plotting.files import save_figure
-    from plotting.style import settings, style_at
-
-    with matplotlib.rc_context(settings(12)):
-        figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6))
-        for i, (name, words) in enumerate(NAMES.items()):
-            trainings = of_contestant(results, name)
-            draw_losses(left, trainings, style_at(i))
-            draw_accuracies(right, trainings, style_at(i), words, i - 1)
-        left.yaxis.set_major_locator(FixedLocator([0.05, 0.1, 0.2, 0.3, 0.5, 1, 2]))
-        left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        left.yaxis.set_minor_locator(NullLocator())
-        for axes in (left, right):
-            axes.set_xlabel("epoch")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-            horizontal_grid(axes)
-        right.legend(loc="lower right")
-        figure.tight_layout()
-        save_figure(figure, picture, dpi=150)

@@ -16,6 +16,7 @@ CHECK = Path(__file__).resolve().parents[2] / "jobs" / "check"
 sys.path.insert(0, str(CHECK))
 
 import real_images  # noqa: E402
+import real_images_plot  # noqa: E402
 import real_images_report as report  # noqa: E402
 
 STANDIN = f"""#!{sys.executable}
@@ -87,7 +88,7 @@ class Figures(unittest.TestCase):
         self.assertIn("rueda, 2 ranks, less PyTorch: +0.20 points; within 0.3 points. The interval is not determined", text)
 
     def test_losses_are_means_of_tenths(self):
-        self.assertEqual(report.smoothed([4.0, 2.0, 1.0], 20), [(0.05, 3.0), (0.125, 1.0)])
+        self.assertEqual(real_images_plot.smoothed([4.0, 2.0, 1.0], 20), [(0.05, 3.0), (0.125, 1.0)])
 
 
 class Resuming(unittest.TestCase):
