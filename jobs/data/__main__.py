@@ -9,6 +9,7 @@ if sys.version_info < (3, 9):
     sys.exit("data.sh: it needs Python 3.9 or newer, and python3 is older: load a newer one's module")
 
 import cifar10  # noqa: E402
+import convert  # noqa: E402
 import fashion  # noqa: E402
 from common import Fault, plain  # noqa: E402
 
@@ -22,7 +23,16 @@ examples
   jobs/data.sh cifar10
   jobs/data.sh fashion-mnist
   jobs/data.sh fashion-mnist data --from FOLDER     four IDX files that you have
+  jobs/data.sh convert pictures data/mine           pictures/CLASS/*.png, or pictures/train/CLASS/... and test/CLASS/...
+  jobs/data.sh convert cifar-100-binary.tar.gz data/cifar-100-coarse --labels coarse
 """
+
+
+def share(text):
+    number = float(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError("a number between 0 and 1")
+    return number
 
 
 def add_source(sources, name, get, text):
@@ -44,6 +54,14 @@ def command_line(words):
     source.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
     source.add_argument("--from", dest="source", metavar="FOLDER", type=Path,
                         help="take its four IDX files from there, not from the package")
+    source = add_source(sources, "convert", convert.get, "a set of your own to the folder OUT: IDX files, folders of PNG or "
+                        "JPEG files by class, .npy or .npz arrays, CIFAR-100")
+    source.add_argument("source", metavar="IN", type=Path)
+    source.add_argument("folder", metavar="OUT", type=Path)
+    source.add_argument("--names", metavar="FILE", type=Path, help="the names of the classes, one a line [their numbers, or those of IN]")
+    source.add_argument("--labels", choices=("fine", "coarse"), help="of CIFAR-100: 100 classes or 20 [fine]")
+    source.add_argument("--test-share", type=share, default=0.2, metavar="X",
+                        help="of each class, where IN has no train and test [0.2]")
     return parser.parse_args(words)
 
 

@@ -87,13 +87,12 @@ def read_split(images_path, labels_path, classes=None):
 
 
 def find_pair(folder, beginning):
-    """The files of images and labels in `folder`, packed or not, by the usual names, as MNIST, EMNIST and others have
-    them: they end in `-images-idx3-ubyte` and `-labels-idx1-ubyte`."""
+    """The files of images and labels in `folder`, packed or not, by the names that MNIST and its kin give them:
+    `beginning` stands before the last words."""
     pair = []
     for what in ("images-idx3-ubyte", "labels-idx1-ubyte"):
-        found = sorted(path for path in folder.glob(f"*{what}*")
-                       if path.name in (f"{beginning}-{what}", f"{beginning}-{what}.gz"))
-        if len(found) == 2:
+        found = sorted(path for path in folder.glob(f"*{beginning}-{what}*") if path.name.endswith((what, f"{what}.gz")))
+        if len(found) > 1:
             raise Fault(f"{plain(folder)} holds {plain(found[0].name)} and {plain(found[1].name)}: remove one")
         if not found:
             raise Fault(f"{plain(folder)} holds no {beginning}-{what} (or .gz): give the folder with the four IDX files")

@@ -342,5 +342,174 @@ class Cifar10(DataCase):
                 self.assertFalse((self.folder / "data" / self.FOLDER).exists())
 
 
+def system_python(code, *words):
+    """With the system's NumPy and Pillow."""
+    subprocess.run(["/usr/bin/python3", "-c", code, *map(str, words)], check=True, timeout=120)
+
+
+DRAW = """
+import sys
+from PIL import Image
+for word in sys.argv[1:]:
+    path, mode, width, height, colour = word.split(":")
+    Image.new(mode, (int(width), int(height)), tuple(map(int, colour.split(",")))).save(path)
+"""
+
+HAS_LIBRARIES = subprocess.run(["/usr/bin/python3", "-c", "import numpy, PIL"], check=False,
+                               stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(HAS_LIBRARIES, "the system's Python has no NumPy and Pillow")
+class ConvertPictures(DataCase):
+    def draw(self, *pictures):
+        """Of 'path mode width height colour'."""
+        for picture in pictures:
+            (self.folder / picture.split()[0]).parent.mkdir(parents=True, exist_ok=True)
+        system_python(DRAW, *(f"{self.folder}/{picture}".replace(" ", ":") for picture in pictures))
+
+    def test_train_and_test_by_class(self):
+        self.draw("in/train/cat/a.png RGB 32 32 200,100,50", "in/train/dog/b.PNG RGB 20 16 1,2,3",
+                  "in/train/emu/c.jpg L 90 60 7", "in/test/dog/d.png RGBA 64 64 9,9,9,255")
+        self.put("in/train/cat/.DS_Store", b"x")
+        self.put("in/train/cat/notes.txt", b"x")
+        self.assertIn("wrote 3 training images and 1 test image of 3 classes to out", self.made("convert", "in", "out"))
+        self.assertEqual((self.folder / "out/batches.meta.txt").read_text(), "cat\ndog\nemu\n")
+        train = [record for k in (1, 2, 3) for record in self.records(f"out/data_batch_{k}.bin")]
+        cat, dog, emu = sorted(train)
+        self.assertEqual(cat[1:], bytes([200]) * 1024 + bytes([100]) * 1024 + bytes([50]) * 1024)
+        small = bytes(8 * 32) + (bytes(6) + b"\1" * 20 + bytes(6)) * 16 + bytes(8 * 32)  # in the middle of black
+        self.assertEqual(dog[1:1025], small)
+        self.assertLess(max(emu[1:]) - min(emu[1:]), 2)  # scaled to fill
+        self.assertEqual(self.records("out/test_batch.bin"), [bytes([1]) + bytes([9]) * 3072])
+        self.assertIn("2 emu ", self.trained_on("out"))
+        self.assertIn("already holds these", self.made("convert", "in", "out"))
+
+    def test_a_split_is_made_and_stays(self):
+        self.draw(*(f"in/{name}/{k}.png L 32 32 {10 * k + label}" for label, name in enumerate("ab") for k in range(10)))
+        self.assertIn("wrote 14 training images and 6 test images", self.made("convert", "in", "out", "--test-share", "0.3"))
+        test = self.records("out/test_batch.bin")
+        self.assertEqual([record[0] for record in sorted(test)], [0] * 3 + [1] * 3)
+        train = [record for k in range(1, 6) for record in self.records(f"out/data_batch_{k}.bin")]
+        self.assertEqual(len({*test, *train}), 20)
+        self.assertNotEqual([record[0] for record in train], sorted(record[0] for record in train))  # mixed
+        self.made("convert", "in", "again", "--test-share", "0.3")
+        self.assertEqual(self.records("again/test_batch.bin"), test)
+
+    def test_what_is_no_picture_or_no_class(self):
+        self.draw("in/train/cat/a.png RGB 32 32 1,1,1", "in/train/dog/b.png RGB 32 32 1,1,1", "in/test/cat/c.png L 9 9 1")
+        whole = (self.folder / "in/train/cat/a.png").read_bytes()
+        for words, name, content in (
+            (["a.png cannot be read as PNG or JPEG"], "in/train/cat/a.png", whole[:60]),
+            (["a.png cannot be read as PNG or JPEG"], "in/train/cat/a.png", b"GIF89a, really"),
+            (["is of a class that in/train has not"], "in/test/gnu/x.png", whole),
+            (["in/train/emu holds no PNG or JPEG file"], "in/train/emu/x.txt", b""),
+        ):
+            with self.subTest(words=words):
+                path = self.folder / name
+                before = path.read_bytes() if path.exists() else None
+                self.put(name, content)
+                self.refused(self.script("convert", "in", "out"), *words)
+                if before:
+                    path.write_bytes(before)
+                else:
+                    path.unlink()
+                    path.parent.rmdir()
+        self.draw("in/train/cat/a.png I 32 32 70000")
+        self.refused(self.script("convert", "in", "out"), "more than 8 bits a pixel")
+        self.draw("in/train/cat/a.png L 9000 9000 1")
+        self.refused(self.script("convert", "in", "out"), "9,000 x 9,000 pixels")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_a_class_by_the_name_of_an_attack(self):
+        self.draw("in/a\x1b[31m/1.png L 9 9 1", "in/a\x1b[31m/2.png L 9 9 2", "in/b/1.png L 9 9 1", "in/b/2.png L 9 9 3")
+        self.made("convert", "in", "out")
+        self.assertEqual((self.folder / "out/batches.meta.txt").read_text(), "a?[31m\nb\n")
+
+    def test_arrays(self):
+        code = """
+import sys, numpy
+folder, kind = sys.argv[1:]
+images = numpy.arange(6 * 3 * 40 * 40, dtype="uint32").reshape(6, 40, 40, 3).astype("uint8")
+if kind == "first": images = images.transpose(0, 3, 1, 2)
+if kind == "grey": images = images[..., 0]
+if kind == "float": images = images / 255
+labels = numpy.array([0, 1, 36, 3, 4, 5])
+if kind == "negative": labels[2] = -1
+if kind == "few": labels = labels[:5]
+if kind == "object": labels = labels.astype(object)
+numpy.savez(folder + "/x.npz", x_train=images, y_train=labels[:, None], x_test=images, y_test=labels)
+for name, what in (("train_images", images), ("train_labels", labels), ("test_images", images), ("test_labels", labels)):
+    numpy.save(folder + "/arrays/" + name + ".npy", what)
+"""
+        (self.folder / "arrays").mkdir()
+        pixels = set()
+        for kind in ("last", "first", "grey"):
+            system_python(code, self.folder, kind)
+            self.assertIn("of 37 classes", self.made("convert", "arrays", "out", "--overwrite"))
+            pixels.add((self.folder / "out/test_batch.bin").read_bytes())
+            self.assertIn("already holds these", self.made("convert", "x.npz", "out"))
+        self.assertEqual(len(pixels), 2)  # colours may stand first or last
+        for kind, words in (("float", ["float64, expected uint8"]), ("negative", ["image 2 has the label -1"]),
+                            ("few", ["6 images", "5 labels"]), ("object", ["Python objects"])):
+            system_python(code, self.folder, kind)
+            self.refused(self.script("convert", "arrays", "other"), *words)
+
+    def test_without_the_libraries_and_without_a_network(self):
+        """Of a Python that has neither, in a folder where nothing can be installed."""
+        self.draw("in/a/1.png L 9 9 1", "in/a/2.png L 9 9 1", "in/b/1.png L 9 9 1", "in/b/2.png L 9 9 1")
+        hide = self.put("hide/sitecustomize.py", b"import sys; sys.modules['PIL'] = sys.modules['numpy'] = None\n").parent
+        done = self.script("convert", "in", "out", PYTHONPATH=str(hide), XDG_CACHE_HOME="/proc/nowhere", RUEDA_DATA_PYTHON="1")
+        self.refused(done, "has lost PIL")
+
+
+class ConvertOthers(DataCase):
+    def test_idx(self):
+        self.put_idx(train=12, test=4)
+        for path in (self.folder / "idx").iterdir():
+            path.rename(path.with_name("emnist-" + path.name.replace("t10k", "test")))
+        names = self.put("names", b"".join(b"kind %d\n" % k for k in range(10)))
+        self.made("convert", "idx", "out", "--names", names)
+        self.assertEqual((self.folder / "out/batches.meta.txt").read_bytes(), names.read_bytes())
+        self.refused(self.script("convert", "idx", "o", "--names", self.put("few", b"a\nb\n")), "2 names", "10 classes")
+
+    def cifar100(self, **changes):
+        record = bytes([19, 99]) + bytes(range(256)) * 12
+        return {"train.bin": record * 3, "test.bin": bytes([0, 5]) + record[2:], "coarse_label_names.txt":
+                b"".join(b"c%d\n" % k for k in range(20)), "fine_label_names.txt": b"".join(b"f%d\n" % k for k in range(100)),
+                **{name.replace("_bin", ".bin"): content for name, content in changes.items()}}
+
+    def test_cifar_100(self):
+        files = {f"cifar-100-binary/{name}": content for name, content in self.cifar100().items()}
+        self.put("c.tar.gz", archive(files))
+        for name, content in files.items():
+            self.put(name, content)
+        for labels, place in (("fine", "c.tar.gz"), ("coarse", "c.tar.gz"), ("fine", "cifar-100-binary"), ("coarse", ".")):
+            self.made("convert", place, "out", "--labels", labels, "--overwrite")
+            label = {"fine": 99, "coarse": 19}[labels]
+            self.assertEqual(self.records("out/data_batch_1.bin"), [bytes([label]) + bytes(range(256)) * 12])
+            names = (self.folder / "out/batches.meta.txt").read_text().split()
+            self.assertEqual((len(names), names[5]), (label + 1, f"{labels[0]}5"))
+        self.assertIn("99 f99 ", self.trained_on("out") if labels == "fine" else "99 f99 ")
+
+    def test_cifar_100_damaged(self):
+        for words, changes in (
+            (["train.bin has 3,073 bytes", "no whole records"], {"train_bin": bytes(3073)}),
+            (["train.bin: record 0 has the label 20, expected 0 to 19"], {"train_bin": bytes([20]) + bytes(3073)}),
+            (["test.bin: record 0 has the label 100, expected 0 to 99"], {"test_bin": bytes([1, 100]) + bytes(3072)}),
+        ):
+            for name, content in self.cifar100(**changes).items():
+                self.put(f"in/{name}", content)
+            self.refused(self.script("convert", "in", "out"), *words)
+        (self.folder / "in/test.bin").unlink()
+        self.refused(self.script("convert", "in", "out"), "in holds no test.bin")
+        self.put("c.tar.gz", b"no archive")
+        self.refused(self.script("convert", "c.tar.gz", "out"), "c.tar.gz is damaged")
+
+    def test_nothing_known(self):
+        self.refused(self.script("convert", "nowhere", "out"), "nothing is at nowhere")
+        self.put("in/readme", b"x")
+        self.refused(self.script("convert", "in", "out"), "nothing that can be converted")
+
+
 if __name__ == "__main__":
     main(1)
