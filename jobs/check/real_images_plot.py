@@ -63,6 +63,7 @@ def draw(results, picture):
         left.yaxis.set_major_locator(FixedLocator([0.05, 0.1, 0.2, 0.3, 0.5, 1, 2]))
         left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         left.yaxis.set_minor_locator(NullLocator())
+        left.set_xlim(left=0)
         for axes in (left, right):
             axes.set_xlabel("epoch")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))

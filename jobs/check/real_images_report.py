@@ -59,10 +59,14 @@ def table(results):
     return "\n".join(lines)
 
 
+def is_near(mean):
+    return abs(round(mean, 2)) <= BOUND
+
+
 def verdict(words, mean, half):
     """One sentence on two means: whether they are within the bound, and whether their order is known."""
     # All as the reader sees them, so that figures and sentence agree.
-    near = abs(round(mean, 2)) <= BOUND
+    near = is_near(mean)
     where = f"{'within' if near else 'more than'} {BOUND} points{'' if near else ' apart'}"
     figure = f"{words}: {points(mean)} points"
     if half is None:
@@ -77,10 +81,11 @@ def verdict(words, mean, half):
 def sentences(results):
     accuracies = {name: accuracies_at(results, name, -1) for name in NAMES}
     pairs = (("rueda-1", "torch"), ("rueda-2", "torch"), ("rueda-2", "rueda-1"))
-    return "\n".join(
-        verdict(f"{NAMES[one]}, less {NAMES[other]}", *difference(accuracies[one], accuracies[other]))
-        for one, other in pairs
-    )
+    found = [difference(accuracies[one], accuracies[other]) for one, other in pairs]
+    near = sum(is_near(mean) for mean, _ in found)
+    count = f"{near} of the 3" if near < len(pairs) else "All 3"
+    lines = [verdict(f"{NAMES[one]}, less {NAMES[other]}", *one_found) for (one, other), one_found in zip(pairs, found)]
+    return "\n".join([f"{count} differences between means are within {BOUND} points:", "", *lines])
 
 
 def by_epoch(results):

@@ -71,6 +71,11 @@ class Figures(unittest.TestCase):
         # Pairs -0.5, 1, 1.5: deviation 1.0408, times 4.303 / sqrt(3) = 2.586.
         self.assertIn("rueda, 1 rank, less PyTorch: +0.67 points (95 % interval −1.92 to +3.26)", text)
         self.assertIn("rueda, 2 ranks, less rueda, 1 rank: −1.17 points", text)
+        self.assertIn("0 of the 3 differences between means are within 0.3 points:", text)
+
+    def test_how_many_are_within_the_bound(self):
+        for torch, words in ((91.3, "All 3 differences"), (91.31, "2 of the 3 differences")):
+            self.assertIn(words, report.as_markdown(results(rueda_1=(91,), rueda_2=(91.2,), torch=(torch,))))
 
     def test_the_bound_is_what_the_reader_sees(self):
         for mean, words in ((0.304, "within 0.3 points"), (-0.3, "within 0.3 points"), (0.306, "more than 0.3 points apart"),
