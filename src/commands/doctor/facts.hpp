@@ -39,6 +39,7 @@ struct LaunchFacts {
   int slurm_nodes = 0;          ///< SLURM_JOB_NUM_NODES or SLURM_NNODES
   int slurm_cpus_per_task = 0;  ///< SLURM_CPUS_PER_TASK
   std::string slurm_gpus;       ///< what Slurm says of GPUs, as NAME=VALUE; empty if nothing
+  bool refuses_root = false;    ///< Open MPI's mpirun would not start for this user, who is root
   std::vector<std::string> settings{};  ///< variables that steer MPI and threads, as NAME=VALUE
 };
 
@@ -183,6 +184,11 @@ struct ClusterFacts {
   }
 };
 
+/// "not there" of a component that it has not.
+std::string version_of(const RankFacts& rank, const std::string& component);
+/// Whether a process without a launcher may be followed by Open MPI's mpirun on the same machine.
+bool awaits_open_mpi(const RankFacts& alone);
+
 /// "rank 3", "ranks 0-2,5", or "all ranks" if it is all of several.
 inline std::string ranks_text(const std::vector<int>& ranks, std::size_t of) {
   if (ranks.size() == of && of > 1) return "all ranks";
@@ -217,6 +223,7 @@ struct Steering {
 inline constexpr const char* kMessageSettings =
     "^(OMPI_MCA_(btl|pml|mtl|osc)|UCX_|FI_|MPICH_|I_MPI_)";
 /// What jobs/env.sh sets, none of which is the cause of a trouble.
+inline constexpr const char* kOversubscribe = "OMPI_MCA_rmaps_base_oversubscribe=1";
 inline constexpr const char* kOwnSettings =
     "^(OMPI_MCA_rmaps_base_oversubscribe=1|PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe|"
     "OMPI_MCA_mpi_yield_when_idle=1|OMPI_MCA_btl_base_warn_component_unused=0|"

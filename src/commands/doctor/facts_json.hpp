@@ -28,6 +28,7 @@ inline auto fields_of(const LaunchFacts&) {
   return std::tuple{Field{"in_slurm", &LaunchFacts::in_slurm},
                     Field{"launcher", &LaunchFacts::launcher},
                     Field{"refusal", &LaunchFacts::refusal},
+                    Field{"refuses_root", &LaunchFacts::refuses_root},
                     Field{"settings", &LaunchFacts::settings},
                     Field{"slurm_cpus_per_task", &LaunchFacts::slurm_cpus_per_task},
                     Field{"slurm_gpus", &LaunchFacts::slurm_gpus},

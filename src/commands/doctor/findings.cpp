@@ -72,10 +72,13 @@ Finding find_in_launch(const ClusterFacts& cluster) {
                                 launch.launcher == "srun" ? "srun" : "mpirun", launch.slurm_tasks)};
 }
 
-std::string version_of(const RankFacts& rank, const std::string& component) {
-  for (const auto& [name, version] : rank.versions)
-    if (name == component) return version;
-  return "not there";
+/// What keeps the mpirun from starting that comes after this look at the machine.
+Finding find_before_mpirun(const RankFacts& alone) {
+  if (!awaits_open_mpi(alone) || !alone.launch.refuses_root) return {};
+  return {
+      .what = "you are root, and Open MPI's mpirun starts nothing for root unless told to",
+      .change =
+          "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1  # or: . jobs/env.sh"};
 }
 
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
@@ -215,6 +218,18 @@ void find_in_data(const ClusterFacts& cluster, Findings& findings) {
 
 }  // namespace
 
+std::string version_of(const RankFacts& rank, const std::string& component) {
+  for (const auto& [name, version] : rank.versions)
+    if (name == component) return version;
+  return "not there";
+}
+
+bool awaits_open_mpi(const RankFacts& alone) {
+  const LaunchFacts& launch = alone.launch;
+  return launch.launcher == "none" && !launch.in_slurm &&
+         version_of(alone, "MPI").starts_with("Open MPI");
+}
+
 Steering settings_like(const char* pattern, const LaunchFacts& launch) {
   Steering all;
   for (const std::string& one : launch.settings) {
@@ -240,6 +255,7 @@ Findings all_findings(const ClusterFacts& cluster) {
   find_in_network(cluster, findings);
   if (!cluster.ranks.empty()) {
     findings.push_back(find_in_launch(cluster));
+    findings.push_back(find_before_mpirun(cluster.ranks.front()));
     find_in_versions(cluster, findings);
     find_in_devices(cluster, findings);
     findings.push_back(find_in_transfers(cluster));

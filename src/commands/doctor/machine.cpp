@@ -101,6 +101,12 @@ std::vector<std::string> settings() {
   return found;
 }
 
+/// Open MPI's mpirun wants to be told twice.
+bool allows_root(const Environment& environment) {
+  return environment("OMPI_ALLOW_RUN_AS_ROOT") != nullptr &&
+         environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != nullptr;
+}
+
 /// Processors of the process that started this rank's supervisor. Another one
 /// than the launcher gives on what it has.
 std::size_t launchers_cores(const LaunchFacts& launch, const Environment& environment) {
@@ -181,6 +187,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.host = host_name();
   facts.launch = read_launch(environment);
   facts.launch.settings = settings();
+  facts.launch.refuses_root = ::geteuid() == 0 && !allows_root(environment);
   facts.cores.allowed = allowed_cores();
   facts.cores.cores = machine_cores();
   facts.cores.online = online_cores();

@@ -111,6 +111,16 @@ std::string slurm_text(const LaunchFacts& launch) {
   return text + ", " + launch.slurm_gpus;
 }
 
+/// How many ranks Open MPI's mpirun starts on this machine; empty: no matter.
+std::string slots_text(const RankFacts& first) {
+  const bool more = std::ranges::count(first.launch.settings, kOversubscribe) > 0;
+  if (!awaits_open_mpi(first) || more || first.cores.cores.empty()) return "";
+  return fmt::format(
+      "mpirun starts up to {} here, one for each core; for more: mpirun --oversubscribe, or "
+      ". jobs/env.sh before it",
+      counted(first.cores.cores.size(), "rank"));
+}
+
 std::string launch_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
   Cells components;
@@ -121,11 +131,14 @@ std::string launch_section(const ClusterFacts& cluster) {
   std::string settings = "none of MPI, UCX or OpenMP in the environment";
   if (!first.launch.settings.empty())
     settings = fmt::format("{}", fmt::join(first.launch.settings, ", "));
-  return "Launch\n" +
-         lines({{"launcher", launcher_text(first, ranks_by_host(cluster.ranks).size())},
-                {"Slurm", slurm_text(first.launch)},
-                {"settings", settings},
-                {"versions", versions}});
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"launcher", launcher_text(first, ranks_by_host(cluster.ranks).size())},
+      {"Slurm", slurm_text(first.launch)},
+      {"settings", settings}};
+  if (const std::string slots = slots_text(first); !slots.empty())
+    rows.emplace_back("slots", slots);
+  rows.emplace_back("versions", versions);
+  return "Launch\n" + lines(rows);
 }
 
 std::string cores_text(const CoreFacts& cores) {

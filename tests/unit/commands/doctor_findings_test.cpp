@@ -384,6 +384,22 @@ TEST_CASE("what is no trouble of the network is not called one", "[doctor]") {
   }
 }
 
+TEST_CASE("root is told what mpirun will want, while there is no mpirun yet", "[doctor]") {
+  ClusterFacts alone = cpu_cluster(1, 1);
+  alone.ranks[0].launch = {};
+  CHECK(all_findings(alone).empty());
+  alone.ranks[0].launch.refuses_root = true;
+  check(alone, kRemark, "you are root", "export OMPI_ALLOW_RUN_AS_ROOT=1");
+  for (const auto& change : std::initializer_list<void (*)(RankFacts&)>{
+           [](RankFacts& rank) { rank.launch.launcher = "mpirun"; },
+           [](RankFacts& rank) {
+             rank.versions = {{"MPI", "MPICH 4"}};
+           },
+           [](RankFacts& rank) { rank.launch.in_slurm = true; }}) {
+    CHECK(all_findings(one(alone, 0, change)).empty());
+  }
+}
+
 TEST_CASE("what jobs/env.sh sets is never blamed", "[doctor]") {
   LaunchFacts launch;
   launch.settings = {"OMPI_MCA_btl_base_warn_component_unused=0",

@@ -60,6 +60,16 @@ TEST_CASE("a picture shows the ranks of each core, equal hosts once", "[doctor]"
   CHECK_THAT(report, Contains("  node2       01...... 0\n"));
 }
 
+TEST_CASE("one process learns how many ranks mpirun would start", "[doctor]") {
+  ClusterFacts alone = cpu_cluster(1, 1);
+  CHECK_THAT(machine_report(alone), !Contains("slots"));  // below srun
+  LaunchFacts& launch = alone.ranks[0].launch;
+  launch = {};
+  CHECK_THAT(machine_report(alone), Contains("slots       mpirun starts up to 16 ranks here"));
+  launch.settings = {kOversubscribe};
+  CHECK_THAT(machine_report(alone), !Contains("slots"));
+}
+
 TEST_CASE("training's own check of the launch decides", "[doctor]") {
   const auto slurm = environment({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}});
   LaunchFacts launch = read_launch(slurm);
