@@ -5,11 +5,12 @@ Comments in the page, each on a line of its own before a block, say what belongs
     <!-- not run -->              the commands of the next block are for the reader alone
     <!-- fails -->                they have to fail
     <!-- shown: FROM ... TO -->   the next block has the lines of the last output from the first that FROM matches to
-                                  the first after it that TO matches; without TO to the end
+                                  the first after it that TO matches, or with ..< before it; without TO to the end
     <!-- varies -->               and --check asks only whether there are any, as they depend on machine and chance
     <!-- picture: FILE -->        the next picture is this file of the scratch folder
 
-Between <!--=NAME--> and <!----> stands the figure of that name (tutorial_figures.py).
+Between <!--=NAME--> and <!----> stands the figure of that name (tutorial_figures.py). Pictures of the page lie in
+docs/pictures.
 """
 
 import difflib
@@ -27,13 +28,14 @@ from pathlib import Path
 
 import tutorial_figures
 
-TIME_LIMIT = 900  # seconds of a block of commands
+TIME_LIMIT = 1800  # seconds of a block of commands
 DIRECTIVE = re.compile(r"<!-- (not run|fails|shown|varies|picture)(?:: ?(.*?))? ?-->")
 PICTURE = re.compile(r"!\[[^]]*\]\((pictures/[\w.-]+)\)")
 FIGURE = re.compile(r"(<!--=(\w+)-->).*?(<!---->)")
 # The same commands on a few made images: shorter, with as many lines.
 SMALLER = [(r"jobs/data\.sh fashion-mnist", "jobs/data.sh fashion-mnist --from idx"),
-           (r"--data-limit \d+", "--data-limit 144"), (r"--repeats \d+", "--repeats 1"), (r"kill:1:\d+", "kill:1:5")]
+           (r"--data-limit \d+", "--data-limit 144"), (r"--repeats \d+", "--repeats 1"), (r"kill:1:\d+", "kill:1:5"),
+           (r"--ranks-per-node 1,2,4", "--ranks-per-node 1,2"), (r"bench all-reduce", "bench all-reduce --repetitions 3")]
 # What comes and goes with the load of the machine, and what a factor below 98 % adds to its line.
 CHANCE = re.compile(r"^(note: |  slow: |  disturbed: ).*\n?|  low: .*", re.MULTILINE)
 NUMBER = re.compile(r"\b[0-9a-f]{16}\b|(?<!\w)-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?|(?<= )-(?= |$)", re.MULTILINE)
@@ -73,7 +75,7 @@ def run(commands, scratch, may_fail):
 
 def section(output, shown):
     """The lines that a comment <!-- shown --> asks for, without blank ones at the end."""
-    start, _, end = shown.partition(" ... ")
+    start, dots, end = re.fullmatch(r"(.*?)(?: (\.\.[.<]) (.*))?", shown).groups()
     lines = output.splitlines()
     first = next((n for n, line in enumerate(lines) if re.search(start, line)), None)
     if first is None:
@@ -83,7 +85,8 @@ def section(output, shown):
         last = next((n for n in range(first + 1, len(lines)) if re.search(end, lines[n])), None)
         if last is None:
             raise Unfit(f"no line after {lines[first]!r} has {end!r}:\n{output}")
-    return "\n".join(line.rstrip() for line in lines[first:last + 1]).rstrip().split("\n")
+    last += dots != "..<"
+    return "\n".join(line.rstrip() for line in lines[first:last]).rstrip().split("\n")
 
 
 def shape(lines):
@@ -134,7 +137,7 @@ class Tutorial:
 
     def finish(self):
         """Figures, which need all runs, then files: nothing is written before all is there."""
-        figures = tutorial_figures.of(self.scratch)
+        figures = tutorial_figures.FIGURES[self.page.stem](self.scratch)
         text = "\n".join(self.lines) + "\n"
         for name in {match[2] for match in FIGURE.finditer(text)} - set(figures):
             raise Unfit(f"there is no figure {name}")
@@ -143,6 +146,7 @@ class Tutorial:
                 raise Unfit(f"no picture was drawn in {picture}")
         if self.check:
             return
+        tutorial_figures.must_hold(self.scratch)
         for name, picture in self.pictures.items():
             shutil.copyfile(picture, self.page.parent / name)
         self.page.write_text(FIGURE.sub(lambda match: match[1] + figures[match[2]] + match[3], text), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The figures in the sentences of docs/tutorial.md, from what its commands left."""
+"""The figures in the sentences of the pages that jobs/check/tutorial.sh writes, from what their commands left."""
 
 import json
 import re
@@ -11,6 +11,11 @@ MEANINGS = {
     "load balance": "one rank was slower than the other all the time",
     "serialisation": "the ranks were late in turn",
 }
+
+# The factor that has to cost most in the studies of docs/why-not-scaling.md, as each is made to show.
+MADE_FOR = {"slow-rank": "computation scaling", "jitter": "serialisation", "slow-link": "transfer",
+            "small-batch": "transfer", "strong": "computation scaling"}
+COSTLIEST = re.compile(r"most by ([a-z ]+) \(([\d.]+)\)")
 
 
 def read(file):
@@ -34,7 +39,7 @@ def answer(report, together, alone, ranked):
     text = (f"On two ranks an epoch of {two['images']:,.0f} images takes {two['epoch_seconds']['value']:.2f} s in place of "
             f"{one['epoch_seconds']['value']:.2f} s, which is {two['speedup']['value']:.2f} times as fast (efficiency "
             f"{percent(efficiency['value'])}; repeats leave {percent(efficiency['low'])} to {percent(efficiency['high'])})")
-    most = next((match for said in says if (match := re.search(r"most by ([a-z ]+) \(([\d.]+)\)", said))), None)
+    most = next((match for said in says if (match := COSTLIEST.search(said))), None)
     if most:
         text += f"; most of the loss is {most[1]} ({most[2]}): {MEANINGS[most[1]]}"
     else:
@@ -50,21 +55,16 @@ def mistake(evaluation):
     return f"{names[row]} taken for {names[column]} ({count} of {evaluation['classes'][row]['images']})"
 
 
-def of(scratch):
-    """Name to text. Fails where a run is missing, or where what the page claims for certain is not so."""
+def of_tutorial(scratch):
+    """Name to text. Fails where a run is missing."""
     def speed(name):
         return read(scratch / name / "run.json")["summary"]["steady_images_per_second"]
-
-    def hashes(name):
-        return [epoch["parameter_hash"] for epoch in read(scratch / name / "run.json")["epochs"]]
 
     report = read(scratch / "study/report/report.json")
     points = next(one for one in report["series"] if one["scaling"] == "weak")["points"]
     alone, ranked = (point["images_per_second_per_rank"]["value"] for point in points)
     together = median([speed("runs/left"), speed("runs/right")])
     one, two = speed("runs/one"), speed("runs/two")
-    if hashes("runs/long") != hashes("runs/straight"):
-        raise SystemExit("tutorial: the run that was interrupted has other parameters than the one that was not")
     cores = read(scratch / "runs/one/run.json")["ranks"][0]["cores"]
     return {
         "cores": f"{cores} cores", "one_speed": speed_text(one), "two_speed": speed_text(two),
@@ -72,3 +72,22 @@ def of(scratch):
         "ranked": speed_text(ranked), "answer": answer(report, together, alone, ranked),
         "mistake": mistake(read(scratch / "evaluation.json")),
     }
+
+
+def of_studies(scratch):
+    """None: the page of causes lets the reports speak."""
+    return {}
+
+
+def must_hold(scratch):
+    """Ends the script where a page claims for certain what did not happen. A small run on a busy machine may be so."""
+    for name, factor in MADE_FOR.items():
+        if not (scratch / name).is_dir():
+            continue
+        found = [text for one in read(scratch / name / "report/report.json")["findings"]
+                 if (text := one["text"]) and COSTLIEST.search(text)]
+        if not found or COSTLIEST.search(found[0])[1] != factor:
+            raise SystemExit(f"tutorial: in {name} most should be lost by {factor}, and the report says: {found}")
+
+
+FIGURES = {"tutorial": of_tutorial, "why-not-scaling": of_studies}

@@ -182,7 +182,42 @@ def rooms():
     return drawing.text_of(end + 2)
 
 
-DRAWINGS = {"ring": ring, "overlap": overlap, "rooms": rooms}
+# What to ask of a report, in this order, and where "yes" leads: a section of docs/why-not-scaling.md.
+QUESTIONS = (
+    ("Do repeats differ by more than is lost, or are points marked as disturbed, single runs or more threads than "
+     "cores?", "Measure again", PALE),
+    ("Is the efficiency 98 % or more?", "It scales", GREEN),
+    ("Is load balance below 98 %, and one rank the slowest in most steps?", "A: one rank is slower", BLUE),
+    ("Is most lost by serialisation?", "B: late in turn", BLUE),
+    ("Is most lost by transfer, and the exposed all-reduce is not among the causes?", "C: once an epoch", ORANGE),
+    ("By transfer, and busbw is far below what the link can do?", "D: a slow link", ORANGE),
+    ("By transfer, and busbw is near what the link can do?", "E: steps are too short", ORANGE),
+    ("By computation scaling, and load or copy are among the causes?", "F: waits for input", PURPLE),
+    ("By computation scaling, and the optimizer is among the causes?", "G: work that does not shrink", PURPLE),
+    ("By computation scaling, and the causes are forward and backward?", "H: ranks share what one had", PURPLE),
+)
+
+
+def questions():
+    drawing = Drawing("Why does my training not scale?", " ".join(
+        f"{question} Yes: {leaf}." for question, leaf, _ in QUESTIONS))
+    y = 42
+    for number, (question, leaf, colour) in enumerate(QUESTIONS):
+        lines = wrapped(question, 12, 212)
+        high = 12 + 15 * len(lines)
+        drawing.box(12, y, 226, high)
+        drawing.paragraph(20, y + 17, question, 212, size=12)
+        drawing.arrow((238, y + high / 2), (282, y + high / 2))
+        drawing.text(257, y + high / 2 - 4, "yes", size=11, anchor="middle")
+        drawing.named_box(282, y + high / 2 - 17, 126, 34, leaf, colour=colour)
+        if number + 1 < len(QUESTIONS):
+            drawing.arrow((125, y + high), (125, y + high + 20))
+            drawing.text(132, y + high + 13, "no", size=11)
+        y += high + 20
+    return drawing.text_of(y - 4)
+
+
+DRAWINGS = {"ring": ring, "overlap": overlap, "rooms": rooms, "why-not-scaling": questions}
 
 
 def main():
