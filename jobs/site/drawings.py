@@ -187,7 +187,7 @@ QUESTIONS = (
     ("Do repeats differ by more than is lost, or are points marked as disturbed, single runs or more threads than "
      "cores?", "Measure again", PALE),
     ("Is the efficiency 98 % or more?", "It scales", GREEN),
-    ("Is load balance below 98 %, and one rank the slowest in most steps?", "A: one rank is slower", BLUE),
+    ("Is load balance below 98 %, because one rank is slower or has more to do?", "A: one rank is slower", BLUE),
     ("Is most lost by serialisation?", "B: late in turn", BLUE),
     ("Is most lost by transfer, and the exposed all-reduce is not among the causes?", "C: once an epoch", ORANGE),
     ("By transfer, and busbw is far below what the link can do?", "D: a slow link", ORANGE),
