@@ -30,7 +30,7 @@ import tutorial_figures
 
 TIME_LIMIT = 1800  # seconds of a block of commands
 DIRECTIVE = re.compile(r"<!-- (not run|fails|shown|varies|picture)(?:: ?(.*?))? ?-->")
-PICTURE = re.compile(r"!\[[^]]*\]\((pictures/[\w.-]+)\)")
+PICTURE = re.compile(r'<img src="(pictures/[\w.-]+\.png)"')
 FIGURE = re.compile(r"(<!--=(\w+)-->).*?(<!---->)")
 # The same commands on a few made images: shorter, with as many lines.
 SMALLER = [(r"jobs/data\.sh fashion-mnist", "jobs/data.sh fashion-mnist --from idx"),

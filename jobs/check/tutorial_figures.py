@@ -67,7 +67,7 @@ def of_tutorial(scratch):
     one, two = speed("runs/one"), speed("runs/two")
     cores = read(scratch / "runs/one/run.json")["ranks"][0]["cores"]
     return {
-        "cores": f"{cores} cores", "one_speed": speed_text(one), "two_speed": speed_text(two),
+        "cores": f"{cores:g} cores", "one_speed": speed_text(one), "two_speed": speed_text(two),
         "two_ratio": f"{two / one:.2f}", "alone": speed_text(alone), "together": speed_text(together),
         "ranked": speed_text(ranked), "answer": answer(report, together, alone, ranked),
         "mistake": mistake(read(scratch / "evaluation.json")),
