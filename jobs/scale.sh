@@ -3,7 +3,7 @@
 # each in a directory of its own, and makes the report. Does not repeat finished runs.
 #
 #   jobs/scale.sh cpu                        a study that ends in minutes on two cores
-#   jobs/scale.sh book --out runs/book       ResNet50V2, 101V2, 152V2 on 1, 2 and 4 devices
+#   jobs/scale.sh book --out runs/book       ResNet50V2 and 152V2 on 1, 2 and 4 devices
 #   jobs/scale.sh --help                     every option; docs/study.md says more
 #
 # jobs/scaling does the work, in Python 3.6 or newer, which login nodes have.

@@ -96,7 +96,7 @@ def _write_charts(folder, charts, formats):
 
 def write_all(folder, report, formats, with_slides):
     """All files below `folder`. Raises OSError."""
-    charts = charts_of(report)
+    charts = slides.with_task_numbers(report, charts_of(report))
     drawn = _write_charts(folder / "plots", charts, formats)
     write_whole(folder / "report.html", page.page(report, drawn).encode("utf-8"))
     if with_slides:

@@ -2,6 +2,7 @@
 judgement."""
 
 import io
+import re
 from collections import namedtuple
 
 from matplotlib import rc_context
@@ -178,11 +179,11 @@ def draw_page(page, number, made_with):
 # Of a study with more series than this, only what combines them gets pages.
 _MOST_SERIES = 4
 _QUANTITIES = ("epoch-time", "throughput", "speedup", "efficiency")
-# Charts of the tables of layouts, by the beginning of the table's id.
+# Charts of the tables of layouts, by the table's id: baseline and acceleration in each course's numbers,
+# and the lab's table of times.
 _OF_TABLES = {
-    "book_task_10_3": ["single-epoch-time"],
-    "book_task_10_4": ["single-epoch-time"],
-    "nyu_table_1": ["weak-epoch-time", "weak-speedup", "strong-epoch-time", "strong-speedup"],
+    re.compile(r"(book|sa_miri)_task_10_[34]|lab5_task_[23]"): ["single-epoch-time"],
+    re.compile(r"nyu_table_1_g\d+"): ["weak-epoch-time", "weak-speedup", "strong-epoch-time", "strong-speedup"],
 }
 _SCALINGS = ("weak", "strong")
 
@@ -212,10 +213,20 @@ def charts_of_table(table, charts):
     ]  # fmt: skip
     wanted = [f"{scaling}-{one}" for one in _QUANTITIES if name.endswith("_" + one.replace("-", "_"))
               for scaling in _SCALINGS]  # fmt: skip
-    wanted += [chart for beginning, names in _OF_TABLES.items() if name.startswith(beginning) for chart in names]
+    wanted += [chart for pattern, names in _OF_TABLES.items() if pattern.fullmatch(name) for chart in names]
     named = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
     others = tuple(f"{scaling}-" for scaling in _SCALINGS if named and scaling not in named)
     return (of_series or [one for one in charts if one.name in wanted and not one.name.startswith(others)])[:4]
+
+
+def with_task_numbers(report, charts):
+    """The same charts; the title of each begins with the tasks whose tables it belongs to."""
+    for one in charts:
+        tables = [table for table in _layouts(report) if one in charts_of_table(table, charts)]
+        tasks = ", ".join(dict.fromkeys(text(table.get("title")).partition(":")[0] for table in tables))
+        if tasks:
+            one.title = f"{tasks}: {one.title}"
+    return charts
 
 
 def _of_table(table, charts):
@@ -224,6 +235,11 @@ def _of_table(table, charts):
     facts = [EMPHASIS.sub(r"\1", one) for one in texts_of(table, "notes")]
     headings = [text(column.get("heading") or column.get("key")) for column in columns]
     return Page(text(table.get("title")), charts_of_table(table, charts), headings, rows, facts, False)
+
+
+def _layouts(report):
+    """The tables of all layouts that were asked for."""
+    return [table for heading, tables in tables_of(report) if heading.startswith("Layout") for table in tables]
 
 
 def _is_within(chart, other):
@@ -241,8 +257,7 @@ def _worth_a_page(charts):
 
 def pages_of(report, charts):
     """A page for each table of the layouts asked for; without a layout, for the study's charts."""
-    layouts = [table for heading, tables in tables_of(report) if heading.startswith("Layout") for table in tables]
-    pages = [_of_table(table, charts) for table in layouts]
+    pages = [_of_table(table, charts) for table in _layouts(report)]
     if not pages:
         findings = findings_of(report)
         pages = [_of_chart(chart, findings) for chart in _worth_a_page(charts)]

@@ -18,10 +18,12 @@ OUT/runs/NAME (run.json, rueda.log, attempt.json). A study may be interrupted at
 command again runs only what is not finished.
 
 presets
-  book   resnet50v2, resnet101v2, resnet152v2 with the recipes of the book, on 1, 2 and 4 devices
-  nyu    resnet18 with 32, 128, 512 and 2048 images, per rank and in all, on 1, 2 and 4 devices
-  cpu    resnet20 and resnet18, 16 images per rank and 64 in all, on 1, 2 and 4 ranks: minutes on
-         two cores
+  book     resnet50v2 and resnet152v2 with the recipes of the book, on 1, 2 and 4 devices
+  sa-miri  the same and resnet101v2
+  lab5     the runs of book, with the tables of CC-MEI's Lab 5
+  nyu      resnet18 with 32, 128, 512 and 2048 images, per rank and in all, on 1, 2 and 4 devices
+  cpu      resnet20 and resnet18, 16 images per rank and 64 in all, on 1, 2 and 4 ranks: minutes on
+           two cores
 """
 
 EPILOG = """\
@@ -76,7 +78,7 @@ def make_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     add = parser.add_argument
-    add("preset", nargs="?", metavar="PRESET", help="book, nyu or cpu")
+    add("preset", nargs="?", metavar="PRESET", help=", ".join(PRESETS))
     add("--out", type=Path, default=Path("study"), metavar="DIR", help="[study]")
     add("--models", type=names, metavar="A,B", help="networks")
     add("--nodes", type=numbers, metavar="1,2", help="numbers of nodes [1]")

@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 from launch import program_words, text_of
-
-LAYOUTS = ("book", "nyu")  # presets whose courses want their own tables
+from presets import LAYOUTS
 
 
 def make_report(options):

@@ -81,10 +81,12 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
            "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it "
            "the overview alone is printed");
   add_text(command, "--title", options.title, "TEXT", "Heading of the report");
-  add_list(command, "--layout", options.layouts, "book|nyu",
-           "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on "
-           "data parallelism); may be repeated")
-      ->check(CLI::IsMember({"book", "nyu"}));
+  const std::vector<std::string> layouts = layout_names();
+  add_list(command, "--layout", options.layouts, joined(layouts, "|"),
+           "Writes the tables of a hand-in too, by the task numbers of its course: book (Torres, "
+           "chapter 10), sa-miri (its course of 2025), lab5 (CC-MEI), nyu (lab on data "
+           "parallelism); may be repeated")
+      ->check(CLI::IsMember(layouts));
   add_words(command, "--plots", options.plots, {"auto", "on", "off"},
             "Draws plots and report.html with Python's matplotlib; auto: where there is one");
   command.add_flag("--slides", options.slides,

@@ -122,7 +122,7 @@ struct ReportOptions {
   FindingOptions findings;           ///< set by the two above
   std::vector<std::string> logs;     ///< FILE,model=..,ranks=..: of other frameworks
   std::string published;             ///< a set of published runs, or all; empty: none
-  std::vector<std::string> layouts;  ///< "book", "nyu"
+  std::vector<std::string> layouts;  ///< of layout_names()
   std::string plots = "auto";        ///< "on", "off", or "auto": where there is matplotlib
   bool slides = false;
   std::vector<std::string> predictions;  ///< files of `rueda predict --json`

@@ -36,10 +36,7 @@ void add_tables(Report& report, const Study& study, const std::vector<Observatio
   if (!acceleration.rows.empty()) report.tables.push_back(std::move(acceleration));
   for (const std::string& layout : options.layouts) {
     auto& tables = report.layouts[layout];
-    if (layout == "book")
-      tables = book_layout(report.series, observations);
-    else
-      tables = nyu_layout(report.series);
+    tables = layout_tables(layout, report.series, observations);
     if (!tables.empty()) continue;
     throw InputError("--layout " + layout + ": nothing that was read fits into its tables; " +
                      "jobs/scale.sh " + layout + " makes the runs that they ask for");

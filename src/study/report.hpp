@@ -63,30 +63,25 @@ Table overview_table(const StudyFigures& all);
 /// log prints them. No rows where there is no such pair.
 Table acceleration_table(const Observations& observations);
 
-/// The tables that tasks 10.3 to 10.7 of Torres, Supercomputing for Artificial
-/// Intelligence, chapter 10, ask for: book_task_10_3 (CPU baseline),
-/// book_task_10_4 (acceleration), book_task_10_5_ID and book_task_10_6_ID (a
-/// table like 10.1 and 10.2 for each series; 10.6 are the models other than the
-/// first), book_task_10_7_epoch_time, _throughput, _speedup, _efficiency (all
-/// series side by side, as in figures 10.12 to 10.15). ID is that of the
-/// series. Only facts: the judgement that the tasks ask for is the student's. A
-/// table without a row is left out.
-Tables book_layout(const StudyFigures& all, const Observations& observations);
+/// The hand-ins that layout_tables knows, in the order in which help lists them.
+std::vector<std::string> layout_names();
 
-/// Tables 1 to 3 of the homework on data parallelism of New York University,
-/// nyu_table_1_gN (time and speedup), nyu_table_2_gN (compute and
-/// communication), nyu_table_3_gN (bandwidth utilisation), and
-/// nyu_communication_gN with all their figures, the measured ones next to the
-/// inferred ones where rueda ran it. N counts groups of series that differ in
-/// their batch only.
+/// The tables that a course asks for, by the numbers of its tasks. Only facts: the judgement is the
+/// student's. A table without a row is left out. `layout` is one of layout_names(). docs/report.md
+/// lists the tables.
 ///
-/// With T(P) the time of an epoch on P ranks and C the time of an epoch on one
-/// without loading of data, on P ranks compute = C / P and communication = T(P)
-/// - C / P; bandwidth = 2 (P-1)/P x bytes of a gradient x steps /
-/// communication, what a ring all-reduce sends in that time (Patarasuk and
-/// Yuan, JPDC 69(2), 2009). Batches and ranks that were not run leave cells
-/// empty.
-Tables nyu_layout(const StudyFigures& all);
+/// `book`, `sa-miri` and `lab5` number the same tables differently: a CPU as baseline, its
+/// acceleration by a GPU, a table for each series, all series side by side. Ids are
+/// book_task_10_3, sa_miri_task_10_9_speedup, lab5_task_6_ID with the id of the series.
+///
+/// `nyu` has question 1 (an epoch on one device by its batch), tables 1 to 3 (time and speedup,
+/// computing and communication, bandwidth) and question 4 (the fifth epoch). With T(P) the time
+/// of an epoch on P ranks and C the time of an epoch on one without loading of data, on P ranks
+/// compute = C / P and communication = T(P) - C / P; bandwidth = 2 (P-1)/P x bytes of a gradient x
+/// steps / communication, what a ring all-reduce sends in that time (Patarasuk and Yuan, JPDC
+/// 69(2), 2009). Batches and ranks that were not run leave cells empty.
+Tables layout_tables(const std::string& layout, const StudyFigures& all,
+                     const Observations& observations);
 
 /// `schema_version` of report.json: raised when a field changes its meaning or goes.
 inline constexpr int kReportSchemaVersion = 2;

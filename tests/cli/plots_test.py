@@ -180,6 +180,23 @@ class Charts(unittest.TestCase):
         self.assertEqual(curves(chart.figure().axes[0]), wanted)
         self.assertEqual([row[3] for row in chart.rows], ["+2.5 %", "-10.0 %", "-25.0 %"])
 
+    def test_charts_have_the_task_numbers_of_the_course(self):
+        several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
+        layouts = {"sa-miri": [made.table("sa_miri_task_10_3", "Task 10.3: the CPU as baseline"),
+                               made.table("sa_miri_task_10_7_m2", "Task 10.7: m2"),
+                               made.table("sa_miri_task_10_8_speedup", "Task 10.8: speedup"),
+                               made.table("sa_miri_task_10_9_speedup", "Task 10.9: speedup")]}  # fmt: skip
+        single = made.series("one", [made.point(1, 8.0)], scaling="single")
+        report = made.report([*several, single], layouts=layouts)
+        charts = slides.with_task_numbers(report, output.charts_of(report))
+        titles = {chart.name: chart.title for chart in charts}
+        self.assertEqual(titles["weak-speedup"], "Task 10.8, Task 10.9: Speedup, weak scaling")
+        self.assertEqual(titles["m2-64-per-rank-efficiency"], "Task 10.7: m2, 64 per rank: efficiency")
+        self.assertEqual(titles["m1-64-per-rank-efficiency"], "m1, 64 per rank: efficiency")
+        self.assertTrue(titles["single-epoch-time"].startswith("Task 10.3: "))
+        pages = slides.pages_of(report, charts)
+        self.assertEqual([page.title for page in pages if page.charts][0], "Task 10.3: the CPU as baseline")
+
     def test_all_lies_within_pictures_and_slides(self):
         several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
         report = made.report([*several, made.series("one", [made.point(1, 8.0)], scaling="single")])

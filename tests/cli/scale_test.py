@@ -115,9 +115,15 @@ class PlanTest(ScaleCase):
         self.assertEqual(self.calls(), [])
         return [line for line in lines if line.startswith("mpirun")]
 
-    def test_book(self):
-        commands = self.commands("book")
-        self.assertEqual(len(commands), 3 * 3 * 3)  # networks, ranks, repeats
+    def test_courses_share_their_runs(self):
+        book, miri = self.commands("book"), self.commands("sa-miri")
+        self.assertEqual(len(book), 2 * 3 * 3)  # networks, ranks, repeats
+        self.assertEqual(self.commands("lab5"), book)
+        self.assertLess(set(book), set(miri))  # the same directories, so that one study serves both
+
+    def test_sa_miri(self):
+        commands = self.commands("sa-miri")
+        self.assertEqual(len(commands), 3 * 3 * 3)
         for line, ranks in zip(commands[3:6], [1, 2, 4]):
             self.assertIn(f"mpirun -n {ranks} ", line)
             self.assertIn("/book-resnet101v2.toml --model resnet101v2 --batch-per-rank 1024 ", line)
@@ -250,6 +256,9 @@ class RunTest(ScaleCase):
         book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1", "--", "--data", "synthetic"]
         course, plain = "report study --out study/report --layout book\n", "report study --out study/report\n"
         asked = self.folder / "calls.report"
+        self.scale("sa-miri", *book[1:])
+        self.assertEqual(asked.read_text(encoding="utf-8"), course.replace("book", "sa-miri"))
+        asked.unlink()
         for changes, calls in (({}, course), ({"code": 1, "FAKE_REPORT_CODE": "2"}, course + plain)):
             self.scale(*book, **changes)
             self.assertEqual(asked.read_text(encoding="utf-8"), calls)

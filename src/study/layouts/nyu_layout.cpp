@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "display/text.hpp"
 #include "model/registry.hpp"
-#include "study/tables/point_table.hpp"
+#include "study/layouts/layouts.hpp"
 
 namespace rueda {
 namespace {
@@ -34,12 +34,6 @@ double gradient_bytes(const std::string& model) {
   } catch (const InputError&) {
     return kUnknown;
   }
-}
-
-/// Seconds of an epoch that its steps waited for data; NaN where that was not measured.
-double loading_of(const PointFigures& figures) {
-  if (figures.run == nullptr) return kUnknown;
-  return figures.epoch_phases[std::size_t(Phase::load)];
 }
 
 /// What the homework derives of one batch on P ranks; seconds of an epoch. NaN
@@ -117,12 +111,18 @@ FigureOf derived(const std::string& key) {
   };
 }
 
+/// The question that asks for a table: "Question 3.1, table 2".
+std::string question_of(const std::string& table) {
+  constexpr std::array kQuestions = {"2", "3.1", "3.2"};
+  return fmt::format("Question {}, table {}", kQuestions.at(std::stoul(table) - 1), table);
+}
+
 /// A row for each P from `fewest` on, the parts of every batch side by side.
 Table wide_table(const Group& group, const std::string& number, const std::string& title,
                  const std::vector<Part>& parts, std::size_t fewest) {
   const Series& first = *group.front()->series;
   Table table{.id = "nyu_table_" + number,
-              .title = fmt::format("Table {}: {}: {}", number, title, about(first)),
+              .title = fmt::format("{}: {}: {}", question_of(number), title, about(first)),
               .columns = {{"ranks", ranks_heading(first.processor), Show::count}}};
   for (const SeriesFigures* s : group) {
     for (const Part& part : parts) {
@@ -136,12 +136,13 @@ Table wide_table(const Group& group, const std::string& number, const std::strin
 
 /// Every figure that tables 2 and 3 rest on.
 Table details(const Group& group) {
-  Table table{.id = "nyu_communication",
-              .title = "Communication, inferred and measured: " + about(*group.front()->series),
-              .notes = {"Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden "
-                        "or not, mean over ranks. Exposed: the part that nothing hid.",
-                        "Bandwidth measured: 2 (P-1)/P x N / time of the slowest rank inside the "
-                        "all-reduce (busbw). N: all that a step sums."}};
+  Table table{
+      .id = "nyu_communication",
+      .title = "Question 3: communication, inferred and measured: " + about(*group.front()->series),
+      .notes = {"Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden "
+                "or not, mean over ranks. Exposed: the part that nothing hid.",
+                "Bandwidth measured: 2 (P-1)/P x N / time of the slowest rank inside the "
+                "all-reduce (busbw). N: all that a step sums."}};
   for (const SeriesFigures* s : group) {
     for (const PointFigures& point : s->points) {
       if (point.ranks() > 1) table.add_fields(figures_of(*s, point));
@@ -224,17 +225,15 @@ Tables tables_of(const Group& group) {
   return {time_table(group), parts, bandwidths, details(group)};
 }
 
-/// Of the first point on so many ranks; unknown where there is none.
-double figure_at(const SeriesFigures& series, std::size_t ranks, const FigureOf& value) {
-  const auto point = std::ranges::find(series.points, ranks, &PointFigures::ranks);
-  if (point == series.points.end()) return kUnknown;
-  return value(series, *point);
-}
-
 }  // namespace
 
+double loading_of(const PointFigures& figures) {
+  if (figures.run == nullptr) return kUnknown;
+  return figures.epoch_phases[std::size_t(Phase::load)];
+}
+
 Tables nyu_layout(const StudyFigures& all) {
-  Tables tables;
+  Tables tables = nyu_run_tables(all);
   std::size_t number = 0;
   for (const Group& group : groups_of(all)) {
     ++number;
@@ -244,52 +243,6 @@ Tables nyu_layout(const StudyFigures& all) {
     }
   }
   return tables;
-}
-
-double epoch_figure(const SeriesFigures&, const PointFigures& p) { return p.point->epoch.value; }
-double rate_figure(const SeriesFigures&, const PointFigures& p) {
-  return p.images_per_second.value;
-}
-double speedup_figure(const SeriesFigures&, const PointFigures& p) {
-  return p.epoch_view.speedup.value;
-}
-double efficiency_figure(const SeriesFigures&, const PointFigures& p) {
-  return p.epoch_view.efficiency.value;
-}
-
-std::string ranks_heading(Processor processor) {
-  return processor == Processor::gpu ? "GPUs" : "Ranks";
-}
-
-std::string speedup_note(const Series& series) {
-  const std::size_t fewest = series.points.front().ranks;
-  if (fewest == 1) return "Speedup S(P) = T(1) / T(P); efficiency = S(P) / P.";
-  return fmt::format("No run on one rank: speedup S(P) = {0} T({0}) / T(P); efficiency = S(P) / P.",
-                     fewest);
-}
-
-void add_side_by_side(Table& table, const Group& group, const std::vector<FigureOf>& values,
-                      std::size_t fewest) {
-  std::map<std::size_t, std::vector<Cell>> rows;  // by P
-  std::map<std::size_t, std::string> marks;       // the longest
-  bool marked = false;
-  for (const SeriesFigures* series : group) {
-    for (const PointFigures& point : series->points) {
-      rows[point.ranks()];
-      const std::string mark = marks_of(*point.point, "; ");
-      marked |= !mark.empty();
-      if (mark.size() > marks[point.ranks()].size()) marks[point.ranks()] = mark;
-    }
-  }
-  if (marked) table.columns.push_back({"marks", "Marks", Show::text});
-  for (auto& [ranks, row] : rows) {
-    if (ranks < fewest) continue;
-    row = {double(ranks)};
-    for (const SeriesFigures* series : group)
-      for (const FigureOf& value : values) row.emplace_back(figure_at(*series, ranks, value));
-    if (marked) row.emplace_back(marks[ranks]);
-    table.add(std::move(row));
-  }
 }
 
 }  // namespace rueda

@@ -41,10 +41,13 @@ std::string marks_of(const Point& point, const std::string& between);
 /// Those that have a row.
 Tables without_empty(Tables tables);
 
+/// The serial fraction of every series that has a base, by Amdahl, Karp and Flatt, and Gustafson.
+Table serial_table(const StudyFigures& all);
+
 /// All tables of points but those of cost and start-up.
 Tables point_tables(const StudyFigures& all);
 
-// What both hand-ins have.
+// What all hand-ins have.
 
 /// Series of a table, side by side.
 using Group = std::vector<const SeriesFigures*>;

@@ -87,32 +87,6 @@ Table step_table(const StudyFigures& all) {
        "difference."});
 }
 
-Fields serial_row(const PointFigures& f) {
-  if (f.of_fewest_ranks()) return {};
-  const Estimate fit = amdahl_fraction(*f.series).value_or(Estimate{});
-  double limit = amdahl_limit(*f.series, fit).value;
-  const bool determined = fit.low > 0 && fit.high < 1 && most_speedup(*f.series) <= limit;
-  if (!determined) limit = kUnknown;
-  return {{"amdahl", "Amdahl fit, %", Show::percent, fit.value},
-          {"amdahl_range", "from, to", Show::text, range_cell(fit, Show::percent)},
-          {"amdahl_limit", "speedup limit", Show::ratio, limit},
-          {"karp_flatt", "Karp-Flatt, %", Show::percent, f.karp_flatt},
-          {"gustafson", "Gustafson, %", Show::percent, f.gustafson}};
-}
-
-Table serial_table(const StudyFigures& all) {
-  return point_table(
-      "serial_fraction", "Serial fraction", all, serial_row,
-      {"Amdahl: s of T(P)/T(1) = s + (1 - s)/P, least squares over all P of the series that had a "
-       "core for each thread, P counted from the fewest ranks P0; its limit is P0/s. A dash: the "
-       "law "
-       "does not fit, or the runs leave no limit. *From, to*: the fits to the extremes of the "
-       "runs.",
-       "Karp-Flatt: the s that one P alone implies, (1/S - 1/P) / (1 - 1/P), from the epoch view. "
-       "If it grows with P, the loss is overhead that grows with P, and not serial work.",
-       "Gustafson: the s of the scaled speedup S = P - s (P - 1), from the step view."});
-}
-
 Fields communication_row(const PointFigures& f) {
   const CommunicationFigures& c = f.communication;
   if (f.of_fewest_ranks()) return {};

@@ -307,7 +307,8 @@ TEST_CASE("every table of a timed run says that nothing was computed", "[study]"
     study.runs = runs;
     const Evaluated all(observe_all(study.runs));
     std::vector<Table> tables = study_tables(study, all.figures);
-    for (const Tables& more : {nyu_layout(all.figures), book_layout(all.figures, all.observations),
+    for (const Tables& more : {layout_tables("nyu", all.figures, all.observations),
+                               layout_tables("book", all.figures, all.observations),
                                Tables{overview_table(all.figures)}})
       tables.insert(tables.end(), more.begin(), more.end());
     std::vector<std::string> without;
@@ -333,7 +334,8 @@ TEST_CASE("rows of several processors differ in every table", "[study]") {
   }
   const Evaluated all(observe_all(runs));
   Tables tables = study_tables({}, all.figures);
-  std::ranges::move(book_layout(all.figures, all.observations), std::back_inserter(tables));
+  std::ranges::move(layout_tables("book", all.figures, all.observations),
+                    std::back_inserter(tables));
   const auto rows_of = [&](const std::string& id) {
     const auto table = std::ranges::find(tables, id, &Table::id);
     REQUIRE(table != tables.end());

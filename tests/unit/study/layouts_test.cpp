@@ -17,12 +17,16 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
+std::vector<Table> layout(const std::string& name, const std::vector<Observation>& observations) {
+  return layout_tables(name, Evaluated(observations).figures, observations);
+}
+
 std::vector<Table> book(const std::vector<Observation>& observations) {
-  return book_layout(Evaluated(observations).figures, observations);
+  return layout("book", observations);
 }
 
 std::vector<Table> nyu(const std::vector<Observation>& observations) {
-  return nyu_layout(Evaluated(observations).figures);
+  return layout("nyu", observations);
 }
 
 Ids ids(const std::vector<Table>& tables) {
@@ -202,11 +206,103 @@ TEST_CASE("a study without the book's models has the book's tables, too", "[layo
   CHECK(nyu({}).empty());
 }
 
+namespace {
+
+/// A model on 1 and 2 GPUs, 64 images on each.
+void add_series(std::vector<Observation>& all, const std::string& model, double seconds) {
+  for (const std::size_t ranks : {1, 2}) {
+    all.push_back(observation(ranks, 64, seconds / double(ranks)));
+    all.back().model = model;
+  }
+}
+
+Texts titles_with(const std::vector<Table>& tables, const std::string& beginning) {
+  Texts titles;
+  for (const Table& table : tables)
+    if (table.title.starts_with(beginning)) titles.push_back(table.title);
+  return titles;
+}
+
+}  // namespace
+
+TEST_CASE("each course has its own numbers for the same tables", "[layouts]") {
+  std::vector<Observation> seen;
+  add_series(seen, "resnet50v2", 10);
+  add_series(seen, "resnet101v2", 15);
+  add_series(seen, "resnet152v2", 20);
+  seen.push_back(observation(1, 64, 200));
+  seen.back().model = "resnet50v2";
+  seen.back().processor = Processor::cpu;
+  CHECK(ids(layout("lab5", seen)) == Ids{"lab5_task_2", "lab5_task_3", "lab5_task_6_s1",
+                                         "lab5_task_7_s2", "lab5_task_7_s3",
+                                         "lab5_task_8_epoch_time", "lab5_task_8_throughput",
+                                         "lab5_task_8_speedup", "lab5_task_8_efficiency"});
+  const auto tables = layout("sa-miri", seen);
+  CHECK(ids(tables) == Ids{"sa_miri_task_10_3", "sa_miri_task_10_4", "sa_miri_task_10_6_s1",
+                           "sa_miri_task_10_7_s3", "sa_miri_task_10_8_epoch_time",
+                           "sa_miri_task_10_8_throughput", "sa_miri_task_10_8_speedup",
+                           "sa_miri_task_10_8_efficiency", "sa_miri_task_10_9_s2",
+                           "sa_miri_task_10_9_epoch_time", "sa_miri_task_10_9_throughput",
+                           "sa_miri_task_10_9_speedup", "sa_miri_task_10_9_efficiency",
+                           "sa_miri_task_10_10", "sa_miri_task_10_11"});
+  // ResNet101V2 is the third network in task 10.9 and those after it only.
+  CHECK(find(tables, "sa_miri_task_10_8_speedup").columns.size() == 3);
+  CHECK(find(tables, "sa_miri_task_10_9_speedup").columns.size() == 4);
+  CHECK_THAT(find(tables, "sa_miri_task_10_9_s2").title, Contains("Task 10.9: resnet101v2"));
+  CHECK(find(tables, "sa_miri_task_10_10").rows.size() == 2);
+  const Table& laws = find(tables, "sa_miri_task_10_11");
+  REQUIRE(laws.rows.size() == 1);
+  CHECK(cell(laws, 0, "speedup").number() == Approx(2));
+  CHECK(cell(laws, 0, "karp_flatt").number() == Approx(0).margin(1e-12));
+  CHECK(titles_with(book(seen), "Task 10.6: ").size() == 2);
+}
+
+TEST_CASE("the speedup that Amdahl's law gives for a fit", "[layouts]") {
+  // T(P) = 10 (0.2 + 0.8 / P): the fit finds s = 0.2, so that the law's speedups are the measured
+  // ones.
+  std::vector<Observation> seen;
+  for (const double ranks : {1.0, 2.0, 4.0})
+    seen.push_back(observation(std::size_t(ranks), 64, 10 * (0.2 + 0.8 / ranks)));
+  const Table laws = layout("sa-miri", seen).back();
+  CHECK(laws.id == "sa_miri_task_10_10");
+  check(laws, {{2, "amdahl", 0.2}, {2, "amdahl_speedup", 1 / 0.6}, {4, "amdahl_speedup", 2.5}});
+  check(laws, {{4, "speedup", 2.5}, {4, "amdahl_limit", 5}, {4, "karp_flatt", 0.2}});
+  // A fit far below 0 leaves no time on many ranks, hence no speedup.
+  seen.resize(1);
+  seen.push_back(observation(2, 64, 1));
+  seen.push_back(observation(4, 64, 0.1));
+  const Table none = layout("sa-miri", seen).back();
+  CHECK(std::isnan(test::number_at(none, 4, "amdahl_speedup")));
+}
+
+TEST_CASE("the lab's questions about one device and about the fifth epoch", "[layouts]") {
+  std::vector<RunResult> runs = {run(1, 160, 10, 1), run(4, 160, 3, 0.25)};
+  const auto two_epochs = nyu(observe_all(runs));
+  const Table& first = two_epochs.front();
+  CHECK(first.id == "nyu_question_1");
+  REQUIRE(first.rows.size() == 1);
+  check(first, {{1, "unloaded_s", 9}, {1, "loading_s", 1}, {1, "time_s", 10}});
+  CHECK(std::ranges::none_of(two_epochs, [](const Table& t) { return t.id == "nyu_question_4"; }));
+  for (RunResult& each : runs) {
+    each.epochs.resize(6, each.epochs.back());
+    for (std::size_t i = 0; i < each.epochs.size(); ++i) {
+      each.epochs[i].epoch = i + 1;
+      each.epochs[i].train.loss = 2 - 0.1 * double(i + each.ranks.size());
+      each.epochs[i].train.accuracy = 0.1 * double(i);
+    }
+  }
+  const auto tables = nyu(observe_all(runs));
+  const Table& fifth = find(tables, "nyu_question_4", "Question 4.1: ");
+  REQUIRE(fifth.rows.size() == 2);
+  check(fifth, {{1, "train_loss", 1.5}, {4, "train_loss", 1.2}, {4, "train_accuracy", 0.4}});
+  check(fifth, {{4, "rank_batch", 10}, {4, "global_batch", 40}});
+}
+
 TEST_CASE("the homework's tables from the published answer", "[layouts]") {
   const auto all = nyu(published("nyu"));
-  // The batches grow fourfold, so 1 and 4 GPUs also make weak series.
-  CHECK_THAT(all[0].title, Contains("weak scaling"));
-  const std::vector<Table> tables(all.begin() + 4, all.end());
+  // Question 1 comes first. The batches grow fourfold, so 1 and 4 GPUs also make weak series.
+  CHECK_THAT(all[1].title, Contains("Question 2, table 1: ") && Contains("weak scaling"));
+  const std::vector<Table> tables(all.begin() + 5, all.end());
   CHECK(ids(tables) ==
         Ids{"nyu_table_1_g2", "nyu_table_2_g2", "nyu_table_3_g2", "nyu_communication_g2"});
   CHECK(tables[0].columns[1].heading == "Batch 32 global: time (sec)");
@@ -230,10 +326,10 @@ TEST_CASE("the homework's tables from the published answer", "[layouts]") {
 TEST_CASE("a public answer that ran per GPU: 66.3 s of communication, 0.40 GB/s", "[layouts]") {
   // 32 images per GPU: 96.315 s on one, 90.334 s on four, 391 steps of 128
   const auto tables = nyu({observation(1, 32, 96.315), observation(4, 32, 90.334)});
-  CHECK(tables[0].columns[1].heading == "Batch 32 per GPU: time (sec)");
-  check(tables[1], {{4, "batch_32_compute_s", 24.07875}, {4, "batch_32_comm_s", 66.25525}});
-  check(tables[2], {{4, "batch_32_bandwidth_GBps", 1.5 * 44'695'848 * 391 / 66.25525 / 1e9}});
-  check(tables[3], {{4, "steps", 391}});
+  CHECK(tables[1].columns[1].heading == "Batch 32 per GPU: time (sec)");
+  check(tables[2], {{4, "batch_32_compute_s", 24.07875}, {4, "batch_32_comm_s", 66.25525}});
+  check(tables[3], {{4, "batch_32_bandwidth_GBps", 1.5 * 44'695'848 * 391 / 66.25525 / 1e9}});
+  check(tables[4], {{4, "steps", 391}});
 }
 
 TEST_CASE("measured figures are next to inferred ones", "[layouts]") {
@@ -248,7 +344,7 @@ TEST_CASE("measured figures are next to inferred ones", "[layouts]") {
                                             {2, "gradient_bytes", 1e8},
                                             {2, "bandwidth_GBps", 8e8 / 1.5 / 1e9},
                                             {2, "busbw_GBps", 2.5}});
-  CHECK_THAT(all_notes(tables[1]), !Contains("C = T(1)"));
+  CHECK_THAT(all_notes(tables[2]), !Contains("C = T(1)"));
 }
 
 TEST_CASE("hand-ins mark shared cores and single runs, which have no range", "[layouts]") {
@@ -257,30 +353,31 @@ TEST_CASE("hand-ins mark shared cores and single runs, which have no range", "[l
   for (std::size_t i : {1, 2}) runs[i].ranks[0].cores = 0.5;
   const auto tables = nyu(observe_all(runs));
   for (const Table& table : tables) {
+    if (table.id == "nyu_question_1") continue;
     CHECK(cell(table, table.rows.size() - 1, "marks").text() == "more threads than cores");
     CHECK_THAT(table.title, Contains(", shared"));
   }
-  CHECK(cell(tables[0], 0, "marks").text() == "single run");
+  CHECK(cell(tables[1], 0, "marks").text() == "single run");
   // 6 - 0.25 of the faster run; 10 / 6, and by the homework's other definition twice that
-  check(tables[0], {{1, "batch_10_unloaded_s", 9},
+  check(tables[1], {{1, "batch_10_unloaded_s", 9},
                     {2, "batch_10_unloaded_s", 5.75},
                     {2, "batch_10_speedup", 10.0 / 6},
                     {2, "batch_10_scaled_speedup", 20.0 / 6}});
-  CHECK_THAT(all_notes(tables[2]), Contains("44,695,848 bytes") && Contains("use no link"));
+  CHECK_THAT(all_notes(tables[3]), Contains("44,695,848 bytes") && Contains("use no link"));
   runs.pop_back();
   const auto single = observe_all(runs);
   const Table task = find(book(single), "book_task_10_5");
   CHECK_THAT(task.rows[1].back().text(), Contains("more threads than cores, single run"));
   for (const char* bound : {"efficiency_low", "efficiency_high"})
     CHECK_FALSE(cell(task, 1, bound).is_number());
-  CHECK(nyu({observation(1, 64, 10), observation(2, 64, 4)})[0].columns.back().key != "marks");
+  CHECK(nyu({observation(1, 64, 10), observation(2, 64, 4)})[1].columns.back().key != "marks");
 }
 
 TEST_CASE("the homework's tables where runs are missing", "[layouts]") {
   // Communication below 0 has no bandwidth.
   auto tables = nyu({observation(1, 64, 10), observation(2, 64, 4)});
-  check(tables[1], {{2, "batch_64_comm_s", -1}});
-  CHECK(std::isnan(test::number_at(tables[2], 2, "batch_64_bandwidth_GBps")));
+  check(tables[2], {{2, "batch_64_comm_s", -1}});
+  CHECK(std::isnan(test::number_at(tables[3], 2, "batch_64_bandwidth_GBps")));
   // Without a run on one rank nothing is inferred.
   tables = nyu({observation(2, 64, 4), observation(4, 64, 3)});
   CHECK(std::isnan(test::number_at(tables[1], 4, "batch_64_comm_s")));
@@ -288,11 +385,11 @@ TEST_CASE("the homework's tables where runs are missing", "[layouts]") {
   // Batches that were not run on all ranks leave gaps.
   tables = nyu({observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9),
                 observation(4, 128, 3)});
-  CHECK(tables[0].rows.size() == 3);
-  CHECK(std::isnan(test::number_at(tables[0], 4, "batch_64_time_s")));
-  check(tables[0], {{4, "batch_128_speedup", 3}});
+  CHECK(tables[1].rows.size() == 3);
+  CHECK(std::isnan(test::number_at(tables[1], 4, "batch_64_time_s")));
+  check(tables[1], {{4, "batch_128_speedup", 3}});
   // An unknown network has no gradient of a known size.
   auto unknown = std::vector{observation(1, 64, 10), observation(2, 64, 6)};
   for (Observation& seen : unknown) seen.model = "alexnet";
-  CHECK(std::isnan(test::number_at(nyu(unknown)[3], 2, "gradient_bytes")));
+  CHECK(std::isnan(test::number_at(nyu(unknown)[4], 2, "gradient_bytes")));
 }
