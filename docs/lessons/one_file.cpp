@@ -2,14 +2,13 @@
 //
 // Each rank holds a replica, computes the gradient of its part of the batch, and the ranks add
 // their gradients with a ring of MPI_Sendrecv. Then all take the same step of SGD. Rank 0 gathers
-// the times. It follows `rueda train` from the same weights; tests/cli/lessons_test.py holds it to
-// that.
+// the times. It begins with the weights of `rueda train --seed 1`, or with those of a file, and
+// follows rueda from there; tests/cli/lessons_test.py holds it to that.
 //
 //   mpicxx -std=c++20 -O3 -fopenmp one_file.cpp -ldnnl -o one_file
-//   rueda train --model resnet20 --data data/synth --epochs 1 --save-weights start.safetensors
-//   mpirun -n 2 ./one_file start.safetensors data/synth 20 128 0.1
+//   mpirun -n 2 ./one_file data/synth 20 128 0.1
 //
-// Needs an MPI, oneDNN (2.6 to 3.13) and nlohmann-json. Where to read on: docs/architecture.md.
+// Needs an MPI and oneDNN (2.6 to 3.13). Where to read on: docs/architecture.md.
 
 #include <algorithm>
 #include <array>
@@ -18,25 +17,27 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
+#include <numbers>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
 using dnnl::memory;
 using Floats = std::vector<float>;
 
 constexpr int kClasses = 10;
-constexpr int kSide = 32;  // pixels
+constexpr std::uint64_t kSeed = 1;  // of the first weights
+constexpr int kSide = 32;           // pixels
 constexpr int kImageBytes = 3 * kSide * kSide;
 
 [[noreturn]] void fail(const std::string& why) {
@@ -55,34 +56,75 @@ std::string read_file(const std::string& path) {
 // ---------------------------------------------------------------------------------------------
 // Parameters: all of them in one vector, so that a gradient of the same length goes round the ring.
 
+// Random bits that depend on seed, name and index alone: splitmix64's finaliser (G. Steele et al.,
+// "Fast splittable pseudorandom number generators", OOPSLA 2014).
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t key_of(const std::string& name) {  // FNV-1a
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+double unit(std::uint64_t bits) { return double(bits >> 11) * 0x1.0p-53; }  // in [0, 1)
+
+// Of a normal distribution (G. Box, M. Muller, 1958).
+double normal(std::uint64_t bits) {
+  return std::sqrt(-2 * std::log(1 - unit(bits))) *
+         std::cos(2 * std::numbers::pi * unit(mix(bits)));
+}
+
+struct Tensor {
+  std::string name;
+  std::size_t at, count;  // in the vector of all parameters
+};
+
 struct Parameters {
   Floats values, gradient, velocity;
-  std::map<std::string, std::size_t> offset;  // of a tensor, by its name in the weights file
+  std::vector<Tensor> tensors;
 
-  // A safetensors file is the length of a JSON header, the header, and the tensors' bytes.
-  explicit Parameters(const std::string& path) {
-    const std::string bytes = read_file(path);
-    const auto* length = reinterpret_cast<const std::uint64_t*>(bytes.data());
-    if (bytes.size() < 8 || *length > bytes.size() - 8) fail(path + ": no safetensors file");
-    const auto header = nlohmann::json::parse(bytes.substr(8, *length));
-    const auto* first = reinterpret_cast<const char*>(bytes.data() + 8 + *length);
-    for (const auto& [name, tensor] : header.items()) {
-      // Running statistics are for inference, and this program only trains.
-      if (name.ends_with("running_mean") || name.ends_with("running_var")) continue;
-      if (tensor.value("dtype", "") != "F32") continue;
-      const std::size_t begin = tensor["data_offsets"][0], end = tensor["data_offsets"][1];
-      offset[name] = values.size();
-      const auto* floats = reinterpret_cast<const float*>(first + begin);
-      values.insert(values.end(), floats, floats + (end - begin) / sizeof(float));
-    }
-    gradient.resize(values.size());
-    velocity.resize(values.size());
+  std::size_t add(const std::string& name, int count, float value) {
+    return append(name, Floats(std::size_t(count), value));
   }
 
-  std::size_t at(const std::string& name) const {
-    const auto found = offset.find(name);
-    if (found == offset.end()) fail("the weights have no " + name + ": are they of resnet20?");
-    return found->second;
+  // Weights: for each output, the inputs; of each input, the pixels of the kernel. Deviation after
+  // K. He et al., "Delving deep into rectifiers", ICCV 2015. rueda's tensors have the inputs last,
+  // so the index that is drawn for is theirs.
+  std::size_t add_weights(const std::string& name, int outputs, int inputs, int pixels) {
+    Floats drawn;
+    const std::uint64_t key = mix(mix(kSeed) ^ key_of(name));
+    for (int o = 0; o < outputs; ++o)
+      for (int i = 0; i < inputs; ++i)
+        for (int k = 0; k < pixels; ++k)
+          drawn.push_back(float(normal(mix(key ^ std::uint64_t((o * pixels + k) * inputs + i))) *
+                                std::sqrt(2.0 / (pixels * inputs))));
+    return append(name, drawn);
+  }
+
+  // A safetensors file is the length of a JSON header, the header, and the tensors' bytes. The
+  // header says of each: "NAME":{"dtype":"F32","shape":[...],"data_offsets":[BEGIN,END]}.
+  void load(const std::string& path) {
+    const std::string bytes = read_file(path);
+    std::uint64_t length = 0;
+    if (bytes.size() >= 8) std::memcpy(&length, bytes.data(), 8);
+    if (bytes.size() < 8 || length > bytes.size() - 8) fail(path + ": no safetensors file");
+    const std::string header = bytes.substr(8, length);
+    const std::size_t data = 8 + length;
+    for (const Tensor& t : tensors) {
+      std::size_t place = header.find('"' + t.name + "\":{");
+      if (place != std::string::npos) place = header.find("\"data_offsets\":[", place);
+      unsigned long long begin = 0, end = 0;
+      if (place != std::string::npos)
+        std::sscanf(header.c_str() + place, "\"data_offsets\":[%llu,%llu]", &begin, &end);
+      if (end - begin != t.count * sizeof(float) || end > bytes.size() - data)
+        fail(path + ": no " + t.name + " of resnet20 in fp32");
+      std::memcpy(values.data() + t.at, bytes.data() + data + begin, end - begin);
+    }
   }
 
   // I. Sutskever et al., "On the importance of initialization and momentum", ICML 2013.
@@ -91,6 +133,15 @@ struct Parameters {
       velocity[i] = momentum * velocity[i] + gradient[i] + decay * values[i];
       values[i] -= rate * velocity[i];
     }
+  }
+
+ private:
+  std::size_t append(const std::string& name, const Floats& start) {
+    tensors.push_back({name, values.size(), start.size()});
+    values.insert(values.end(), start.begin(), start.end());
+    gradient.resize(values.size());
+    velocity.resize(values.size());
+    return tensors.back().at;
   }
 };
 
@@ -112,10 +163,9 @@ struct Map {
 };
 using Maps = std::shared_ptr<Map>;
 
+// `backward` *adds* to the gradients of its inputs: a map can have two readers.
 struct Operation {
-  std::function<void()> forward;
-  std::function<void()>
-      backward;  // *adds* to the gradients of its inputs: a map can have two readers
+  std::function<void()> forward, backward;
 };
 
 dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -153,7 +203,10 @@ struct Convolution {
   dnnl::convolution_backward_weights::primitive_desc weights_plan;
 
   Convolution(Maps in, Maps out, int stride, Parameters& parameters, const std::string& name)
-      : x(std::move(in)), y(std::move(out)), p(parameters), at(p.at(name)) {
+      : x(std::move(in)),
+        y(std::move(out)),
+        p(parameters),
+        at(p.add_weights(name, y->channels, x->channels, 9)) {
     const memory::dims shape{y->channels, x->channels, 3, 3};
     const auto f32 = memory::data_type::f32;
     plain = memory::desc(shape, f32, memory::format_tag::oihw);
@@ -321,8 +374,8 @@ class Network {
 
   Maps norm(const Maps& x, const std::string& name) {
     Maps y = map(x->images, x->side, x->channels);
-    add(std::make_shared<BatchNorm>(
-        BatchNorm{x, y, p_, p_.at(name + ".weight"), p_.at(name + ".bias")}));
+    add(std::make_shared<BatchNorm>(BatchNorm{x, y, p_, p_.add(name + ".weight", x->channels, 1),
+                                              p_.add(name + ".bias", x->channels, 0)}));
     return y;
   }
 
@@ -371,7 +424,8 @@ class Network {
 
   // The mean over all pixels, and a dense layer: scores of the ten classes.
   void classify(const Maps& x) {
-    const std::size_t weight = p_.at("linear.weight"), bias = p_.at("linear.bias");
+    const std::size_t weight = p_.add_weights("linear.weight", kClasses, x->channels, 1);
+    const std::size_t bias = p_.add("linear.bias", kClasses, 0);
     const auto images = std::size_t(x->images), channels = std::size_t(x->channels);
     const std::size_t area = std::size_t(x->side) * x->side;
     scores_.resize(images * kClasses);
@@ -467,14 +521,13 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (argc < 6 || argc > 7)
-    fail("usage: one_file WEIGHTS.safetensors DATA STEPS GLOBAL_BATCH RATE [DECAY]");
-  Parameters parameters(argv[1]);
+  if (argc < 5 || argc > 7)
+    fail("usage: one_file DATA STEPS GLOBAL_BATCH RATE [DECAY [WEIGHTS.safetensors]]");
   std::string data;
   for (int part = 1; part <= 5; ++part)
-    data += read_file(std::string(argv[2]) + "/data_batch_" + std::to_string(part) + ".bin");
-  const int steps = std::atoi(argv[3]), batch = std::atoi(argv[4]);
-  const auto rate = float(std::atof(argv[5])), decay = argc > 6 ? float(std::atof(argv[6])) : 1e-4F;
+    data += read_file(std::string(argv[1]) + "/data_batch_" + std::to_string(part) + ".bin");
+  const int steps = std::atoi(argv[2]), batch = std::atoi(argv[3]);
+  const auto rate = float(std::atof(argv[4])), decay = argc > 5 ? float(std::atof(argv[5])) : 1e-4F;
   const std::size_t images = data.size() / (1 + kImageBytes);
   if (steps < 1 || batch < ranks || images < std::size_t(batch))
     fail("a step needs an image for each rank, and the data a batch of them");
@@ -482,7 +535,9 @@ int main(int argc, char** argv) {
   // Rank r takes a contiguous part of each global batch; parts differ by one image at most.
   const int first = batch / ranks * rank + std::min(rank, batch % ranks);
   const int mine = batch / ranks + (rank < batch % ranks ? 1 : 0);
+  Parameters parameters;
   Network network(mine, parameters);
+  if (argc > 6) parameters.load(argv[6]);
   std::vector<int> labels(std::size_t(mine), 0);
   std::array<double, kPhases> seconds{};
   for (int step = 0; step < steps; ++step) {
