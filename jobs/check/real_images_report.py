@@ -5,6 +5,7 @@ from statistics import fmean, stdev
 
 NAMES = {"rueda-1": "rueda, 1 rank", "rueda-2": "rueda, 2 ranks", "torch": "PyTorch"}
 BOUND = 0.3  # points between means
+ALIKE = 1e-3  # relative difference of two losses in fp32 of the same weights and images, well above rounding
 # Student's t for 95 % on both sides, by degrees of freedom from 1.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
@@ -98,6 +99,16 @@ def by_epoch(results):
     return "\n".join(lines)
 
 
+def beginning(results):
+    """Whether rueda on one rank and PyTorch began with the same weights and images, by the losses of their first step."""
+    pairs = zip(of_contestant(results, "rueda-1"), of_contestant(results, "torch"))
+    worst = max(abs(ours["losses"][0] / theirs["losses"][0] - 1) for ours, theirs in pairs)
+    figure = f"The first step's loss of rueda on 1 rank differs from PyTorch's by {worst:.1e} of it at most"
+    if worst <= ALIKE:
+        return f"{figure}: weights and images were the same."
+    return f"{figure}. Weights or images were not the same, so the table compares nothing."
+
+
 def versions(results):
     known = {name: text for one in results.values() for name, text in one["versions"].items()}
     return ", ".join(f"{name} {text}" for name, text in known.items())
@@ -105,5 +116,5 @@ def versions(results):
 
 def as_markdown(results):
     """results: (seed, contestant) to accuracies after each epoch, losses of each step, and versions."""
-    parts = (versions(results), table(results), sentences(results), by_epoch(results))
+    parts = (versions(results), table(results), sentences(results), by_epoch(results), beginning(results))
     return "\n\n".join(parts)

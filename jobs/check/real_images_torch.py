@@ -27,6 +27,7 @@ PADDING = 4
 MEAN = torch.tensor([0.4914, 0.4822, 0.4465]).view(3, 1, 1)
 DEVIATION = torch.tensor([0.2023, 0.1994, 0.2010]).view(3, 1, 1)
 IMAGES_AT_ONCE = 250  # in an evaluation
+WORD = (1 << 64) - 1
 
 
 def read_images(files):
@@ -40,30 +41,66 @@ def normalise(pixels):
     return ((pixels.float() / 255 - MEAN) / DEVIATION).contiguous(memory_format=torch.channels_last)
 
 
-def augment(pixels):
-    """A crop of each image after padding it with zeros, and half of the images mirrored."""
-    count = len(pixels)
+def mixed(bits):
+    """mix64 of src/base/random.hpp."""
+    bits = (bits + 0x9E3779B97F4A7C15) & WORD
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & WORD
+    return bits ^ bits >> 31
+
+
+def key_of(seed, purpose, epoch):
+    return mixed(mixed(mixed(seed) ^ purpose) ^ epoch)
+
+
+def below(bits, bound):
+    return (bits >> 32) * bound >> 32
+
+
+def crops_of(seed, epoch, samples):
+    """What rueda draws for these samples: draw_augment of src/kernels/pixel.hpp."""
+    key, places = key_of(seed, 0x6175676D, epoch), 2 * PADDING + 1
+    bits = [mixed(key ^ sample) for sample in samples]
+    return [(below(one, places), below(one << 20 & WORD, places), one >> 3 & 1) for one in bits]
+
+
+def order_of(seed, epoch, samples):
+    """The order in which rueda takes the samples in an epoch from 0: shuffle of src/data/sampler.cpp."""
+    name = 0xCBF29CE484222325
+    for letter in b"order":
+        name = (name ^ letter) * 0x100000001B3 & WORD
+    key = key_of(seed, name, epoch)
+    order = list(range(samples))
+    for i in range(samples - 1, 0, -1):
+        other = below(mixed(key ^ i), i + 1)
+        order[i], order[other] = order[other], order[i]
+    return order
+
+
+def augment(pixels, crops):
+    """A crop of each image after padding it with zeros, some mirrored: crops has top, left and mirrored by image."""
     padded = functional.pad(pixels, (PADDING,) * 4)
-    top, left = torch.randint(0, 2 * PADDING + 1, (2, count, 1))
-    columns = left + torch.arange(SIDE)
-    columns = torch.where(torch.rand(count, 1) < 0.5, columns.flip(1), columns)
-    rows = top + torch.arange(SIDE)
-    at = (torch.arange(count).view(-1, 1, 1), slice(None), rows[:, :, None], columns[:, None, :])
+    top, left, mirrored = torch.tensor(crops).unbind(1)
+    across = torch.where(mirrored[:, None] == 1, torch.arange(SIDE).flip(0), torch.arange(SIDE))
+    rows, columns = top[:, None] + torch.arange(SIDE), left[:, None] + across
+    at = (torch.arange(len(pixels)).view(-1, 1, 1), slice(None), rows[:, :, None], columns[:, None, :])
     return padded[at].permute(0, 3, 1, 2)
 
 
-def train_epoch(model, optimizer, images, labels, recipe, first_step):
-    """One pass in a new order; returns the mean loss of every step."""
+def train_epoch(model, optimizer, images, labels, task, epoch):
+    """One pass over the images, in the order and with the crops that rueda draws; returns the losses of the steps."""
     model.train()
-    losses = []
-    batches = torch.randperm(len(images)).split(recipe["global-batch"])
+    recipe, losses = task["recipe"], []
+    batches = torch.tensor(order_of(task["seed"], epoch, len(images))).split(recipe["global-batch"])
     steps = len(batches) * recipe["epochs"]
-    for step, batch in enumerate(batches, first_step):
+    for step, batch in enumerate(batches, len(batches) * epoch):
         rate = recipe["lr"] * 0.5 * (1 + cos(pi * step / steps))
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad(set_to_none=True)
-        pixels = augment(images[batch]) if recipe["augment"] == "standard" else images[batch]
+        pixels = images[batch]
+        if recipe["augment"] == "standard":
+            pixels = augment(pixels, crops_of(task["seed"], epoch, batch.tolist()))
         loss = functional.cross_entropy(model(normalise(pixels)), labels[batch])
         loss.backward()
         optimizer.step()
@@ -91,19 +128,17 @@ def train(task):
     optimizer = torch.optim.SGD(
         model.parameters(), lr=recipe["lr"], momentum=recipe["momentum"], weight_decay=recipe["weight-decay"]
     )
-    epochs, steps = [], 0
-    for epoch in range(1, recipe["epochs"] + 1):
-        losses = train_epoch(model, optimizer, images, labels, recipe, steps)
-        steps += len(losses)
-        epochs.append({"epoch": epoch, "losses": losses, "val_accuracy": evaluate(model, *test)})
-        print(f"epoch {epoch}: test accuracy {epochs[-1]['val_accuracy']}", file=sys.stderr, flush=True)
+    epochs = []
+    for epoch in range(recipe["epochs"]):
+        losses = train_epoch(model, optimizer, images, labels, task, epoch)
+        epochs.append({"epoch": epoch + 1, "losses": losses, "val_accuracy": evaluate(model, *test)})
+        print(f"epoch {epoch + 1}: test accuracy {epochs[-1]['val_accuracy']}", file=sys.stderr, flush=True)
     return epochs
 
 
 def main():
     task = json.loads(sys.argv[1])
     torch.set_num_threads(1)
-    torch.manual_seed(task["seed"])
     report = {"task": task, "versions": {"PyTorch": torch.__version__}, "epochs": train(task)}
     result = Path(task["result"])
     partial = result.with_suffix(".part")

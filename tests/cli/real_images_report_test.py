@@ -92,6 +92,12 @@ class Figures(unittest.TestCase):
         self.assertIn("| standard deviation |" + 3 * " not determined |", text)
         self.assertIn("rueda, 2 ranks, less PyTorch: +0.20 points; within 0.3 points. The interval is not determined", text)
 
+    def test_the_beginning_on_both_sides(self):
+        made = results(rueda_1=(91, 92), rueda_2=(91, 92), torch=(91, 92))
+        for loss, words in ((1.0009, "9.0e-04 of it at most: weights and images were the same"), (0.9989, "compares nothing")):
+            made[2, "rueda-1"]["losses"] = [loss, 5.0]
+            self.assertIn(words, report.as_markdown(made))
+
     def test_losses_are_means_of_tenths(self):
         self.assertEqual(real_images_plot.smoothed([4.0, 2.0, 1.0], 20), [(0.05, 3.0), (0.125, 1.0)])
 
