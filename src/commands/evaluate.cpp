@@ -17,7 +17,7 @@
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "model/registry.hpp"
-#include "record/json_parts.hpp"
+#include "record/evaluation_record.hpp"
 #include "record/run_json.hpp"
 #include "run/job.hpp"
 #include "run/resume_point.hpp"
@@ -32,6 +32,8 @@ namespace {
 constexpr const char* kMatrixScript = "plot_confusion";
 /// So many classes make a matrix that a terminal shows.
 constexpr std::size_t kMostColumns = 20;
+/// Images of each kind that --json shows.
+constexpr std::size_t kSampleImages = 8;
 
 /// Images by their class and by the one that they were taken for; the last of each are the sums.
 using Counts = std::vector<std::vector<std::size_t>>;
@@ -44,6 +46,23 @@ std::string percent(std::size_t part, std::size_t whole, int decimals) {
 /// The class of the largest logit, the first of equals, as where the loss counts.
 std::size_t predicted_class(std::span<const float> logits) {
   return std::size_t(std::ranges::max_element(logits) - logits.begin());
+}
+
+/// Of the class of the largest logit (softmax).
+float probability_of(std::span<const float> logits) {
+  const float most = logits[predicted_class(logits)];
+  float sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - most);
+  return 1 / sum;
+}
+
+/// Red, green and blue of each pixel, row by row, in hexadecimal digits.
+std::string hex_of(std::span<const std::uint8_t> planes) {
+  constexpr std::size_t kPixels = std::size_t(kImageSide) * kImageSide;
+  std::string text;
+  for (std::size_t i = 0; i < kImageBytes; ++i)
+    text += fmt::format("{:02x}", planes[i % kImageChannels * kPixels + i / kImageChannels]);
+  return text;
 }
 
 /// Shows on rank 0 how many of its images are scored.
@@ -93,7 +112,7 @@ class Evaluation {
         for (const std::size_t label : {std::size_t(data_.test.labels[i]), all})
           for (const std::size_t column : {predicted, all}) ++counts[label][column];
       }
-      json = json_text(score, counts);
+      json = json_text(score, counts, logits);
       if (!options_.json.empty()) write_output(options_.json, json);
       if (!options_.predictions.empty()) write_predictions(logits);
       std::cout << harmless(text(score, counts)) << std::flush;
@@ -153,21 +172,49 @@ class Evaluation {
     broadcast_replica(world_, *replica_);
   }
 
-  std::string json_text(const Score& score, const Counts& counts) const {
-    Json j = {{"schema", "rueda-evaluation"}, {"schema_version", 1}};
+  std::string json_text(const Score& score, const Counts& counts,
+                        std::span<const float> logits) const {
+    Json j = {{"schema", kEvaluationSchema}, {"schema_version", kEvaluationVersion}};
     j["config"] = Json::parse(options_json(config_));
     j["versions"] = json_of(component_versions());
     j["weights"] = weights_;
     j["world_size"] = world_.size();
     put_fields(j, score, kTestScoreFields);
+    EvaluationRecord record;
     for (std::size_t k = 0; k < classes(); ++k) {
-      j["confusion"].push_back(std::vector(counts[k].begin(), counts[k].end() - 1));
-      j["classes"].push_back({{"name", data_.class_names[k]},
-                              {"images", counts[k].back()},
-                              {"correct", counts[k][k]},
-                              {"predicted", counts.back()[k]}});
+      record.confusion.emplace_back(counts[k].begin(), counts[k].end() - 1);
+      record.classes.push_back(
+          {data_.class_names[k], counts[k].back(), counts[k][k], counts.back()[k]});
     }
+    record.samples = samples_of(logits);
+    put_fields(j, record, kAnswerFields);
     return text_of(j, 1) + '\n';
+  }
+
+  SampleImage sample_of(std::size_t i, std::span<const float> logits) const {
+    const auto row = row_of(logits, i);
+    return {.image = i,
+            .label = data_.test.labels[i],
+            .predicted = predicted_class(row),
+            .probability = probability_of(row),
+            .rgb = hex_of(data_.test.image(i))};
+  }
+
+  SampleImages samples_of(std::span<const float> logits) const {
+    std::vector<std::pair<float, std::size_t>> mistakes;  // surest first, then in order
+    for (std::size_t i = 0; i < data_.test.size(); ++i) {
+      const auto row = row_of(logits, i);
+      if (predicted_class(row) != data_.test.labels[i])
+        mistakes.emplace_back(-probability_of(row), i);
+    }
+    const auto shown = std::min(kSampleImages, mistakes.size());
+    std::ranges::partial_sort(mistakes, mistakes.begin() + std::ptrdiff_t(shown));
+    SampleImages samples;
+    for (std::size_t i = 0; i < std::min(kSampleImages, data_.test.size()); ++i)
+      samples.first.push_back(sample_of(i, logits));
+    for (std::size_t m = 0; m < shown; ++m)
+      samples.mistakes.push_back(sample_of(mistakes[m].second, logits));
+    return samples;
   }
 
   std::string text(const Score& score, const Counts& counts) const {

@@ -217,6 +217,7 @@ class EvaluateTest(ProgramCase):
             files.add(self.path("p.csv").read_bytes())
         self.assertEqual(len(files), 1)
         self.check_predictions(record)
+        self.check_samples(record)
 
     def test_a_checkpoint_that_the_run_removes_gives_way_to_the_next(self):
         shutil.copytree(self.path("run"), self.path("live"))
@@ -266,6 +267,23 @@ class EvaluateTest(ProgramCase):
         self.assertEqual((record["val_loss"], record["val_accuracy"]), self.scores[1])
         told = "note: the names in ddp.safetensors all begin with 'module.', which is left out"
         self.assertEqual(record["said"].count(told), 1, record["said"])
+
+    def check_samples(self, record):
+        """The first images, and the mistakes with the highest probabilities, in the pixels of the data set."""
+        data = self.path("data/test_batch.bin").read_bytes()
+        with open(self.path("p.csv"), encoding="ascii", newline="") as file:
+            rows = list(csv.DictReader(file))
+        wrong = [row for row in rows if row["label"] != row["predicted"]]
+        wrong.sort(key=lambda row: (-float(row["probability"]), int(row["image"])))
+        self.assertGreater(len(wrong), 8)
+        for kind, wanted in (("first", rows[:8]), ("mistakes", wrong[:8])):
+            found = record["samples"][kind]
+            self.assertEqual([str(one["image"]) for one in found], [row["image"] for row in wanted])
+            for one, row in zip(found, wanted):
+                self.assertEqual([str(one["label"]), str(one["predicted"])], [row["label"], row["predicted"]])
+                self.assertAlmostEqual(one["probability"], float(row["probability"]), places=6)
+                planes = data[3073 * one["image"] + 1 :][:3072]
+                self.assertEqual(bytes.fromhex(one["rgb"]), bytes(planes[i % 3 * 1024 + i // 3] for i in range(3072)))
 
     def check_predictions(self, record):
         """Computes the figures again from the probabilities of each image and the labels in the data set."""
