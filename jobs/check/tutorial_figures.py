@@ -15,6 +15,7 @@ MEANINGS = {
 # The factor that has to cost most in the studies of docs/why-not-scaling.md, as each is made to show.
 MADE_FOR = {"slow-rank": "computation scaling", "jitter": "serialisation", "slow-link": "transfer",
             "small-batch": "transfer", "strong": "computation scaling"}
+IDEAL = 0.98  # an efficiency from which on the report looks for no cause
 COSTLIEST = re.compile(r"most by ([a-z ]+) \(([\d.]+)\)")
 
 
@@ -40,7 +41,9 @@ def answer(report, together, alone, ranked):
             f"{one['epoch_seconds']['value']:.2f} s, which is {two['speedup']['value']:.2f} times as fast (efficiency "
             f"{percent(efficiency['value'])}; repeats leave {percent(efficiency['low'])} to {percent(efficiency['high'])})")
     most = next((match for said in says if (match := COSTLIEST.search(said))), None)
-    if most:
+    if efficiency["value"] >= IDEAL:
+        text += "; next to nothing is lost"
+    elif most:
         text += f"; most of the loss is {most[1]} ({most[2]}): {MEANINGS[most[1]]}"
     else:
         text += "; no single cause of what is missing is determined"
