@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""The documents: every command is run as written, every link leads somewhere, every file that is named exists.
+
+usage: documents_test.py RUEDA MPIEXEC
+
+Commands run in a folder with small data and runs (scratch.py), where what stands for rueda and its launchers limits
+a training to some steps (shims.py). treatment.py says what is not run, and why.
+"""
+
+import functools
+import re
+import shutil
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+
+from names import wrong_names
+from pages import ROOT, Page, examples_in_heads, help_examples, page_names
+from scratch import Scratch
+from treatment import NOT_RUN, PAGES, filled, is_mention, reason_not_to_run
+
+from rueda_runs import LONG, ProgramCase, longer, main
+
+COMMANDS = ("", "train", "summary", "synth", "doctor", "evaluate", "bench", "bench all-reduce", "bench layers",
+            "bench explain", "predict", "report", "watch")  # fmt: skip
+CHANGELOG = "docs/changelog.md"  # names what was, too
+
+
+TO_BE_MADE = ("jobs/slurm/site.sh",)  # files that a page tells its reader to make
+
+
+def commands_of(page):
+    return [] if page.name == CHANGELOG else page.commands()
+
+
+def is_run(command):
+    return not (command.page.startswith(tuple(PAGES)) or is_mention(command) or reason_not_to_run(command.text))
+
+
+def wrong_links(page):
+    """What of its links leads nowhere."""
+    for line, target in page.links():
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page.name).parent / name if name else ROOT / page.name
+        if name and not path.exists():
+            yield f"{page.name}:{line}: {target}: there is no {name}"
+        elif anchor and path.suffix == ".md":
+            other = page if not name else Page(path.resolve().relative_to(ROOT).as_posix())
+            if anchor not in other.anchors():
+                yield f"{page.name}:{line}: {target}: no heading is called so"
+
+
+def missing_files(page):
+    if page.name.startswith((CHANGELOG, "docs/results/")):
+        return
+    for line, name in page.file_names():
+        if name not in TO_BE_MADE and not any((ROOT / folder / name).exists() for folder in ("", "tests")):
+            yield f"{page.name}:{line}: there is no {name}"
+
+
+@functools.lru_cache(maxsize=None)
+def first_scratch():
+    """One for all cases: to make it takes as long as a page."""
+    temporary = tempfile.TemporaryDirectory(prefix="rueda-documents-")
+    unittest.addModuleCleanup(temporary.cleanup)
+    return Scratch(temporary.name, *ProgramCase.paths[:2]).make()
+
+
+class Runner:
+    """Runs what is to be run of pages, each page in a copy of a folder of its own."""
+
+    def __init__(self, scratch, folder):
+        self.scratch, self.folder = scratch, Path(folder)
+
+    def failures(self, item):
+        number, commands = item
+        copy = self.folder / str(number)
+        shutil.copytree(self.scratch.folder, copy, symlinks=True)
+        here = Scratch(copy, self.scratch.program, self.scratch.mpiexec)
+        found = []
+        for _, block in groupby(commands, lambda command: (command.block, command.line if command.inline else 0)):
+            block = list(block)
+            folder = Path(block[0].page).parent if re.match(r"docs/lessons/\d", block[0].page) else Path()
+            script = "\n".join(filled(command.text) for command in block)
+            # README's line, once in a shell.
+            starts = any(command.text.startswith("mpi") for command in block)
+            said, code = here.run(f". {copy}/jobs/env.sh\n" * starts + script, folder)
+            if code:
+                found.append(f"{block[0]}: exit code {code}\n{said[-1500:]}")
+        shutil.rmtree(copy)
+        return found
+
+
+class DocumentsCase(ProgramCase):
+    images = (20, 10)
+
+    def none(self, problems):
+        problems = list(problems)
+        self.assertEqual(problems, [], "\n\n".join(problems))
+
+    def tried(self, pages):
+        """What went wrong of lists of commands, each of a page."""
+        scratch = first_scratch()
+        with tempfile.TemporaryDirectory(prefix="rueda-pages-") as folder, ThreadPoolExecutor(2) as pool:
+            return [one for found in pool.map(Runner(scratch, folder).failures, enumerate(pages)) for one in found]
+
+
+class Documents(DocumentsCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.pages = [Page(name) for name in page_names()]
+        cls.commands = [command for page in cls.pages for command in commands_of(page)]
+        cls.commands += help_examples(cls.program.binary, COMMANDS) + examples_in_heads()
+
+    def test_links_and_their_anchors(self):
+        self.none(problem for page in self.pages for problem in wrong_links(page))
+
+    def test_files_that_are_named(self):
+        self.none(problem for page in self.pages for problem in missing_files(page))
+
+    def test_words_of_commands_that_are_not_run(self):
+        for command in self.commands:
+            if not is_run(command) and (wrong := wrong_names(command.text, self.program.binary)):
+                with self.subTest(command=str(command)):
+                    self.fail(wrong)
+
+    def test_every_exception_has_its_command(self):
+        texts = [command.text for command in self.commands if not is_mention(command)]
+        used = {found[0] for text in texts if (found := reason_not_to_run(text))}
+        self.assertEqual([pattern for pattern, _ in NOT_RUN if pattern not in used], [])
+
+    @longer
+    def test_every_command_as_it_is_written(self):
+        """In the long test with the real launcher and compiler, and each training trains."""
+        wanted = [command for command in self.commands if is_run(command)]
+        self.none(self.tried([list(group) for _, group in groupby(wanted, lambda command: command.page)]))
+
+
+class Detection(DocumentsCase):
+    """What is wrong on a page that is made to be so."""
+
+    def page(self, text):
+        return Page("docs/made.md", text)
+
+    def test_links_and_files(self):
+        text = "[a](nothing.md) [b](ring.md#no-such-part) [c](ring.md) `jobs/nothing.sh` [d](#here)\n# Here"
+        self.assertEqual(len(list(wrong_links(self.page(text)))), 2)
+        text += "\n`unit/nothing_test.cpp` `cli/cli_test.py` `src/A/b.cpp`"
+        self.assertEqual(len(list(missing_files(self.page(text)))), 2)
+
+    def test_commands(self):
+        bad = ("build/rueda train --epoch 3", "build/rueda report nothing --out r", "rueda train --warmup-epochs 9",
+               "build/rueda unknown --x 1", "jobs/nothing.sh one", "mpirun --np2 build/rueda train --epochs 1",
+               "surely-not-a-program", "jobs/scale.sh cpu --model resnet20", "srun --mpj=pmix build/rueda doctor --json a",
+               "build/rueda evaluate --init-weights nothing.safetensors")  # fmt: skip
+        good = ("build/rueda bench explain --ranks 3", "mpirun -n 2 build/rueda train --epochs 2 ...")
+        pages = [self.page(f"```sh\n{text}\n```").commands() for text in bad + good]
+        failed = self.tried(pages)
+        self.assertEqual([text for text in bad if not any(text in one for one in failed)], [])
+        self.assertEqual(len(failed), len(bad), failed)
+
+    def test_words(self):
+        for text, wrong in (
+            ("jobs/test.sh --quickly", "no --quickly"), ("jobs/test.sh --quick", ""), ("jobs/nothing.sh", "not there"),
+            ("rueda train --epoch", "no --epoch"), ("rueda bench layers --json", ""), ("meson setup b -Dcpus=x", "no option cpus"),
+            ("mpirun -n 2 build/rueda summary --rooflines 1", "no --rooflines"),
+        ):  # fmt: skip
+            self.assertIn(wrong, wrong_names(text, self.program.binary))
+            self.assertEqual(bool(wrong), bool(wrong_names(text, self.program.binary)), text)
+
+
+if __name__ == "__main__":
+    main()
