@@ -1,10 +1,10 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I -S
 """Stands for rueda, the launchers, Slurm and the compiler while the commands of the documents are tried.
 
 Each gets the words as the document has them. A training first goes to the real program with --print-config, so that
 its own parser judges every word. Then it runs with limits after them: one epoch of a few images. In a short test
-launchers start one process, a training that leaves nothing for later commands is only judged, and compilers only look
-at their sources.
+launchers start one process, a training that leaves nothing for later commands or is a job's is only judged, and compilers
+only look at their sources.
 """
 
 import os
@@ -41,7 +41,8 @@ def value(words, *names):
 
 def train_limits(words):
     """Options that make a training short whatever it is."""
-    config = subprocess.run([RUEDA, *words, "--print-config"], capture_output=True, text=True, check=False)
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_COMM_", "PMIX_"))}
+    config = subprocess.run([RUEDA, *words, "--print-config"], env=alone, capture_output=True, text=True, check=False)
     if config.returncode:
         sys.stderr.write(config.stderr)
         sys.exit(config.returncode)
@@ -60,19 +61,21 @@ def train_limits(words):
 
 
 def rueda(words):
-    command = words[:1]
+    command, in_job = words[:1], "SLURM_JOB_ID" in os.environ
     if any(word in ("--help", "--help-all", "--print-config", "--version") for word in words):
         pass
     elif command == ["train"]:
         words = [*words, *train_limits(words)]
-        if not LONG and not LEAVES & set(words):
+        if not LONG and (in_job or not LEAVES & set(words)):
             return
+    elif command == ["doctor"] and in_job and not LONG:
+        return
     elif command == ["synth"]:
         words = [*words, "--train", "20", "--test", "10", "--overwrite"]
     elif words[:2] == ["bench", "all-reduce"]:
         words = [*words, "--repetitions", "1", "--sizes", "4k"]
     elif words[:2] == ["bench", "layers"]:
-        words = [*words, "--repetitions", "1", "--batch-per-rank", "1", "--image-size", "8"]
+        words = [*words, "--repetitions", "1", "--batch-per-rank", "1", "--image-size", "8", "--model", "resnet20"]
     elif command == ["predict"] and "--images" not in words:
         words = [*words, "--images", "50000"]  # a set's; the runs here have few
     elif command == ["watch"]:

@@ -33,10 +33,10 @@ NOT_RUN = (
     (r"^(jobs/(check|cluster|lab)/(?!compare)|(python3 )?tests/)", "is a check of the developers, of minutes"),
     (r"tests/(bench|faults|lab)/", "is a check of the developers, of minutes"),
     (r"rueda-bundle", "needs a bundle, which jobs/check/bundle.sh tries"),
-    (r"^jobs/data\.sh (cifar10|fashion-mnist)( |$)", "gets images by a network or installs a package"),
+    (r"^jobs/data\.sh (cifar10|fashion-mnist|convert)( |$)", "takes a network, a package or a reader's own files"),
     (r"^(docker|reframe|git|ln) ", "is another program's, which this test does not start"),
     (r"\bgdb\b|^kill |\bpgrep\b|&$", "looks at a process of the reader's"),
-    (r"^mpirun( -q| --mca \S+( \S+)?| --[a-z-]+)+( \.\.\.)?$|^mpiexec --timeout|^srun --(mpi=pmix|label)$|^rueda train --backend timed$|^OMPI_CXX=\S+ mpicxx$", "is a part of a command"),
+    (r"^mpirun( -q| --mca \S+( \S+)?| --[a-z-]+)+( \.\.\.)?$|^mpiexec --timeout|^srun --(mpi=pmix|label)$|^rueda train --backend timed$|^OMPI_CXX=\S+ mpicxx( \.\.\.)?$", "is a part of a command"),
 )  # fmt: skip
 
 # Pages whose commands others run, or were run on their day, as they then were. Their words are looked up all the same.
