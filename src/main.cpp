@@ -47,7 +47,12 @@ template <typename Options>
 int run_request(const Options& options, const std::string&) {
   if (!speaks_for_all()) return 0;
   std::ostringstream text;
-  run_command(options, text);
+  try {
+    run_command(options, text);
+  } catch (const RunError&) {
+    std::cout << harmless(text.str()) << std::flush;  // what was found before
+    throw;
+  }
   std::cout << harmless(text.str());
   return 0;
 }

@@ -109,6 +109,10 @@ void add_report(CLI::App& app, Request& request) {
            "processor=cpu|gpu; may be repeated");
   add_words(command, "--published", options.published, {"book", "nyu", "all"},
             "Published runs, compared with the runs (docs/report.md)");
+  add_text(
+      command, "--check", options.check, "DIR",
+      "Compares the CSV tables in DIR with what the runs give, and prints what differs by more "
+      "than their rounding: exit code 0, or 1 if something differs");
   add_list(command, "--prediction", options.predictions, "FILE",
            "File of rueda predict --json, shown with the runs; may be repeated");
   add_outputs(command, options);

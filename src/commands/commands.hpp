@@ -121,6 +121,7 @@ struct ReportOptions {
   double efficiency_percent = 80;    ///< that Purpose::efficiency keeps
   FindingOptions findings;           ///< set by the two above
   std::vector<std::string> logs;     ///< FILE,model=..,ranks=..: of other frameworks
+  std::string check;                 ///< tables to compare with the runs; empty: none
   std::string published;             ///< a set of published runs, or all; empty: none
   std::vector<std::string> layouts;  ///< of layout_names()
   std::string plots = "auto";        ///< "on", "off", or "auto": where there is matplotlib

@@ -5,6 +5,7 @@
 #include "base/text_input.hpp"
 #include "commands/commands.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "study/check/check.hpp"
 #include "study/observation.hpp"
 
 namespace rueda {
@@ -43,6 +44,15 @@ void add_tables(Report& report, const Study& study, const std::vector<Observatio
   }
 }
 
+/// The tables of the report and of all layouts.
+Tables all_tables(const Report& report, const std::vector<Observation>& observations) {
+  Tables tables = report.tables;
+  for (const std::string& layout : layout_names())
+    std::ranges::move(layout_tables(layout, report.series, observations),
+                      std::back_inserter(tables));
+  return tables;
+}
+
 bool must_draw(const ReportOptions& options) { return options.slides || options.plots == "on"; }
 
 /// Plots, page and slides, or one line that says what is missing.
@@ -71,6 +81,8 @@ void validate(ReportOptions& options) {
           "--slides draws, and --plots off does not: give one of the two");
   require(!options.out.empty() || (!must_draw(options) && options.layouts.empty()),
           "--slides, --plots on and --layout write files: say where with --out");
+  require(options.check.empty() || options.out.empty(),
+          "--check compares tables and writes nothing: leave --out away");
   require(percent > 0 && percent <= 100, "--efficiency must be above 0 and at most 100 (percent)");
   options.findings.efficiency = percent / 100;
   if (options.purpose == "all") return;
@@ -90,6 +102,10 @@ void run_command(const ReportOptions& options, std::ostream& out) {
                 .made_with = "rueda " + program_version(),
                 .series = evaluate(series)};
   add_tables(report, study, observations, options);
+  if (!options.check.empty()) {
+    check_tables(options.check, all_tables(report, observations), out);
+    return;
+  }
   report.findings = findings(study, report.series, options.findings);
   for (const std::string& file : options.predictions)
     report.predictions.push_back(read_prediction(file));

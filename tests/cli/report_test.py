@@ -118,6 +118,42 @@ class Report(ProgramCase):
         models = [one["model"] for one in self.read("all/report.json")["series"]]
         self.assertEqual(list(dict.fromkeys(models)), ["resnet18", "resnet50v2", "resnet152v2"])
 
+    def test_each_course_has_tables_in_its_own_numbers(self):
+        for layout, ids in (
+            ("sa-miri", {"sa_miri_task_10_6_s1", "sa_miri_task_10_8_speedup", "sa_miri_task_10_10"}),
+            ("lab5", {"lab5_task_6_s1", "lab5_task_8_speedup"}), ("nyu", {"nyu_question_1", "nyu_table_1_g1"}),
+        ):  # fmt: skip
+            self.completed(self.program.run("report", "runs", "--layout", layout, "--out", layout, "--plots", "off"))
+            self.assertLessEqual(ids, {path.stem for path in (self.folder / layout / layout).iterdir()})
+        self.refused(self.program.run("report", "runs", "--layout", "lab6", "--out", "x"), "--layout")
+
+    def test_a_hand_in_is_compared_with_its_runs(self):
+        self.completed(self.program.run("report", "runs", "--layout", "lab5", "--out", "hand-in", "--plots", "off"))
+        agreed = self.completed(self.program.run("report", "runs", "--check", "hand-in")).out
+        self.assertIn("All agree: ", agreed)
+        (own,) = (self.folder / "hand-in/lab5").glob("lab5_task_6_s1.csv")
+        with open(own, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        # Under another name, rounded, with a decimal comma, the rows in another order.
+        lines = [f"{row['ranks']};{float(row['epoch_s']):.4f};{100 * float(row['efficiency']):.1f} %".replace(".", ",")
+                 for row in rows]  # fmt: skip
+        (self.folder / "mine").mkdir()
+        self.write("mine/weak.csv", "\n".join(["GPUs;Time (s);Efficiency (%)", *reversed(lines)]) + "\n")
+        out = self.completed(self.program.run("report", "runs", "--check", "mine")).out
+        self.assertIn(f"{2 * len(rows)} figures in 1 table", out)
+        second = float(rows[1]["epoch_s"])
+        lines[1] = f"{rows[1]['ranks']};{0.9 * second:.4f};99,9"
+        self.write("mine/weak.csv", "\n".join(["GPUs;Time (s);Efficiency (%)", *lines, "8;0,1;50"]) + "\n")
+        result = self.program.run("report", "runs", "--check", "mine")
+        self.assertEqual(result.code, 1)
+        self.assertIn(f"line 3, Time (s): {0.9 * second:.4f}; the runs give", result.out)
+        self.assertIn("line 5: no run gives this row", result.out)
+        self.assertIn("1 row has no run", result.err)
+        self.write("mine/damaged.csv", "P,Time\n1\n")
+        self.refused(self.program.run("report", "runs", "--check", "mine"), "damaged.csv: line 2 has 1 cells")
+        self.refused(self.program.run("report", "runs", "--check", "nowhere"), "nowhere")
+        self.refused(self.program.run("report", "runs", "--check", "mine", "--out", "x"), "--check", "--out")
+
     def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
         self.write("keras.log", line.format(9, 1800) + line.format(3, 600))
