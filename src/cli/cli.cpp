@@ -31,56 +31,59 @@ void add_summary(CLI::App& app, Request& request) {
                   "  rueda summary --model resnet18 --batch-per-rank 128\n"
                   "  rueda summary --model resnet50v2 --image-size 128 --memory 64GB");
   auto& options = options_of<SummaryOptions>(command, request);
-  add_model(command, options.model, "Network");
+  add_model(command, options.model, "Network to describe");
   add_number(command, "--image-size", options.image_size, "PIXELS", "Side of the images");
-  add_number(command, "--classes", options.classes, "N", "Classes");
+  add_number(command, "--classes", options.classes, "N", "Number of classes");
   add_number(command, "--batch-per-rank", options.batch_per_rank, "N",
-             "Samples that a rank holds at once");
-  add_backend(command, options.backend, "Device whose memory is planned; cuda needs a GPU here");
+             "Images that a rank computes at once");
+  add_backend(command, options.backend, "Device whose memory is planned; cuda: needs a GPU here");
   add_choice(command, "--precision", options.precision,
              {Precision::fp32, Precision::tf32, Precision::bf16},
-             "Activations and packed weights, for the memory");
-  add_choice(command, "--recompute", options.recompute,
-             {Recompute::none, Recompute::batch_norm, Recompute::block},
-             "Activations that training makes again instead of keeping them, for the memory");
-  add_number(command, "--ranks", options.ranks, "N", "Ranks that the all-reduce is planned for");
-  add_number(command, "--threads", options.threads, "N", "Threads of a rank, 0 for all cores");
+             "Format of activations and packed weights; changes the memory");
+  add_choice(
+      command, "--recompute", options.recompute,
+      {Recompute::none, Recompute::batch_norm, Recompute::block},
+      "Activations that training computes again instead of keeping them; changes the memory");
+  add_number(command, "--ranks", options.ranks, "N",
+             "Number of ranks, for the memory of the all-reduce");
+  add_number(command, "--threads", options.threads, "N", "Threads of a rank; 0: all cores");
   add_text(command, "--memory", options.memory, "SIZE",
-           "Finds the largest batch whose training fits into this, for example 64GB");
-  add_text(command, "--roofline", options.roofline, "GPU",
-           "Prints instead what a step of the cuda backend takes on an H200, H100 or A100, or at "
-           "FLOP/s,bytes/s; needs no GPU");
+           "Finds the largest batch whose training fits into this much memory, for example 64GB");
+  add_text(
+      command, "--roofline", options.roofline, "GPU",
+      "Prints instead the minimum time of a step of the cuda backend on an H200, H100 or A100, or "
+      "at given FLOP/s,bytes/s; needs no GPU");
 }
 
 void add_synth(CLI::App& app, Request& request) {
   CLI::App& command =
-      add_command(app, "synth", "Draws a data set in the official CIFAR-10 file format",
+      add_command(app, "synth", "Writes a synthetic data set in the official CIFAR-10 file format",
                   "  rueda synth --out data/synth --format bin --train 5000 --test 1000");
   auto& options = options_of<SynthRequest>(command, request);
   add_text(command, "--out", options.out, "DIR", "Directory to write to")->required();
   add_choice(command, "--format", options.format, {Cifar10Format::binary, Cifar10Format::python},
-             "Binary or Python version of the files");
-  add_number(command, "--train", options.drawing.train, "N", "Training images");
-  add_number(command, "--test", options.drawing.test, "N", "Test images");
-  add_number(command, "--seed", options.drawing.seed, "N", "Seed of the drawing");
+             "Version of the files: binary or Python");
+  add_number(command, "--train", options.drawing.train, "N", "Number of training images");
+  add_number(command, "--test", options.drawing.test, "N", "Number of test images");
+  add_number(command, "--seed", options.drawing.seed, "N", "Seed of the images");
   command.add_flag("--overwrite", options.overwrite, "Replaces another data set in DIR");
 }
 
 void add_doctor(CLI::App& app, Request& request) {
   CLI::App& command = add_command(
-      app, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
+      app, "doctor", "Checks launcher, cores, GPUs, MPI and data; launch it as you launch train",
       "  mpirun -n 2 rueda doctor\n"
       "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10");
   auto& options = options_of<DoctorOptions>(command, request);
   add_text(command, "--data", options.data, "DIR",
-           "Checks this data set on all ranks: files, images per class, class names");
-  add_text(command, "--json", options.json, "FILE",
-           "Writes everything that was found to this file");
+           "Also checks this data set on all ranks: files, images per class, class names");
+  add_text(command, "--json", options.json, "FILE", "Writes all facts and findings to this file");
   add_backend(command, options.backend, "Device that training will use");
   command.add_flag("--allow-shared-gpu", options.allow_shared_gpu,
                    "Accepts several ranks on one GPU");
-  add_number(command, "--timeout", options.timeout, "SECONDS",
-             "Time limit of a step; ten times as long for reading files");
+  add_number(
+      command, "--timeout", options.timeout, "SECONDS",
+      "Time limit of each step of the examination; reading files may take ten times as long");
   add_text(command, "--fault", options.fault, "KIND:RANK", "For tests")->group("");
 }
 
@@ -94,17 +97,18 @@ void add_evaluate(CLI::App& app, Request& request) {
   auto& options = options_of<EvaluateOptions>(command, request);
   TrainConfig& config = options.train;
   add_text(command, "--init-weights", config.init_weights, "PATH",
-           "Weights: a .safetensors file, a checkpoint, or a run directory for its latest "
-           "checkpoint, else its final weights; the last two bring the options of their run")
+           "Weights to score: a .safetensors file, a checkpoint, or a run directory, of which the "
+           "latest checkpoint is taken, else the final weights; a checkpoint and a run directory "
+           "bring the options of their run")
       ->required();
   add_backend(command, config.backend, "Device that computes");
   add_number(command, "--batch-per-rank", config.batch_per_rank, "N",
-             "Images of a rank at once, 256 at most");
+             "Images that a rank computes at once, up to 256");
   add_text(command, "--predictions", options.predictions, "FILE",
-           "Writes a line for each image: label, predicted class and probabilities, as CSV");
-  add_text(command, "--json", options.json, "FILE", "Writes all figures there");
+           "Writes a CSV line for each image to this file: label, predicted class, probabilities");
+  add_text(command, "--json", options.json, "FILE", "Writes all figures to this file");
   add_text(command, "--plot", options.plot, "FILE",
-           "Draws the confusion matrix there, as .png, .pdf or .svg; needs matplotlib");
+           "Draws the confusion matrix to this .png, .pdf or .svg file; needs matplotlib");
   constexpr auto kShared = std::to_array<std::string_view>(
       {"model", "image-size", "data", "normalize", "precision", "deterministic", "tuning-file",
        "plan-cache", "threads", "allow-shared-gpu", "progress"});
@@ -125,35 +129,42 @@ void add_evaluate(CLI::App& app, Request& request) {
 
 void add_watch(CLI::App& app, Request& request) {
   CLI::App& command =
-      add_command(app, "watch", "Shows how far a run is, from another terminal or login",
+      add_command(app, "watch", "Shows the progress of a run, from another terminal or login",
                   "  rueda watch runs/resnet20-np4-1\n"
                   "  rueda watch runs/resnet20-np4-1 --json -");
   auto& options = options_of<WatchOptions>(command, request);
   command.add_option("RUN_DIR", options.run_directory, "Directory of a run of rueda train")
       ->required()
       ->option_text(" ");
-  command.add_flag("--once", options.once, "Prints one text, as without a terminal");
+  command.add_flag("--once", options.once,
+                   "Prints the status once and ends, as it does without a terminal");
   add_text(command, "--json", options.json, "FILE",
-           "Writes what rank 0 reported last to this file, or - to standard output");
-  add_number(command, "--interval", options.interval, "SECONDS", "Between two screens");
+           "Writes the last report of rank 0 to this file; -: to standard output");
+  add_number(command, "--interval", options.interval, "SECONDS",
+             "Time between two updates of the screen");
 }
 
 void build(CLI::App& app, Request& request) {
   app.formatter(help_formatter());
   app.require_subcommand(1);
-  app.set_version_flag("--version", version_text, "Versions of rueda and its libraries");
+  app.set_version_flag("--version", version_text, "Prints the versions of rueda and its libraries");
   app.footer(
-      "rueda COMMAND --help shows the options of a command.\n\nExample:\n"
-      "  mpirun -n 2 rueda train --epochs 1 --data-limit 2000");
-  add_train(app, request);
-  add_summary(app, request);
-  add_synth(app, request);
+      "rueda COMMAND --help shows the options of a command.\n"
+      "Exit codes: 0 done, 1 failed, 2 bad usage or input, 75 asked to stop and saved.\n"
+      "Manual: docs/README.md in the source tree.\n\nExample:\n"
+      "  mpirun -n 2 rueda doctor\n"
+      "  mpirun -n 2 rueda train --epochs 1 --data-limit 2000 --run-dir runs/first\n"
+      "  rueda report runs/first");
+  // In the order in which a user needs them.
   add_doctor(app, request);
-  add_evaluate(app, request);
-  add_bench(app, request);
-  add_predict(app, request);
-  add_report(app, request);
+  add_synth(app, request);
+  add_summary(app, request);
+  add_train(app, request);
   add_watch(app, request);
+  add_evaluate(app, request);
+  add_report(app, request);
+  add_predict(app, request);
+  add_bench(app, request);
 }
 
 /// The innermost command that the user named, or the program.

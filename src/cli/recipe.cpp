@@ -161,7 +161,7 @@ void apply_recipe(CLI::App& command, const std::string& file) {
 }
 
 std::string recipe_of(const TrainConfig& config) {
-  std::string text = "# for rueda train --config FILE, on as many ranks\n";
+  std::string text = "# for rueda train --config FILE, on the same number of ranks\n";
   for (const TrainOption& option : train_options()) {
     const std::string name = option.name;
     const bool idle = name == (config.global_batch == 0 ? "global-batch" : "batch-per-rank");

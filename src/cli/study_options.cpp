@@ -21,26 +21,28 @@ void add_words(CLI::App& app, const std::string& name, std::string& value,
 }
 
 void add_scenario(CLI::App& command, PredictOptions& o) {
-  add_text(command, "--ranks", o.rank_words, "LIST", "Numbers of ranks to predict, up to 16384");
-  add_model(command, o.target.model, "Network [that of the runs]");
+  add_text(command, "--ranks", o.rank_words, "LIST",
+           "Predicts for these numbers of ranks, each up to 16384");
+  add_model(command, o.target.model, "Network to predict [that of the runs]");
   add_number(command, "--image-size", o.target.image_size, "PIXELS",
-             "0 for that of the runs, or 32");
+             "Side of the images; 0: as in the runs, or 32 without runs");
   add_number(command, "--batch-per-rank", o.batch_per_rank, "N",
-             "Images of a rank in a step; 0 for that of the runs");
+             "Images of each rank in a step; 0: as in the runs");
   add_number(command, "--global-batch", o.global_batch, "N",
-             "Images of a step over all ranks instead");
-  add_number(command, "--images", o.images, "N", "Of an epoch; 0 for those of the runs, or 50000");
+             "Images of all ranks in a step, instead of --batch-per-rank; 0: not given");
+  add_number(command, "--images", o.images, "N",
+             "Images of an epoch; 0: as in the runs, or 50000 without runs");
   add_choice(command, "--algorithm", o.scheme,
              {Scheme::ring, Scheme::hierarchical, Scheme::doubling, Scheme::best},
-             "How gradients are summed");
+             "Algorithm that sums the gradients; best: the fastest one for each bucket");
   add_choice(command, "--overlap", o.overlap, {Overlap::automatic, Overlap::on, Overlap::off},
-             "Communication during backward; auto: as in the runs");
+             "Whether communication runs during backward; auto: as in the runs");
   add_number(command, "--bucket-mb", o.target.bucket_mb, "MB",
-             "Buckets as training would cut them [as the runs had them, or 25]");
+             "Size of the buckets, cut as training would cut them [as in the runs, or 25]");
   add_number(command, "--ranks-per-node", o.target.ranks_per_node, "N",
-             "Ranks joined by the links inside a node; 0: all links are of one kind");
+             "Ranks that share a node and its inner links; 0: all links are of one kind");
   add_number(command, "--links-per-node", o.target.links_per_node, "N",
-             "Messages of a node that go out at full speed at once");
+             "Messages that can leave a node at full speed at the same time");
 }
 
 /// An amount with its unit, which `parse` reads.
@@ -61,25 +63,26 @@ void add_given(CLI::App& command, PredictOptions& o) {
   const auto add_rate = [&](const char* name, std::optional<double>& value, const char* help) {
     add_amount(command, name, value, predict::parse_rate, "RATE", help);
   };
-  add_time("--alpha", o.given.alpha, "Of a message between nodes, instead of fitting it");
-  add_rate("--bandwidth", o.given.bandwidth, "Between nodes, for example 10GB/s");
-  add_time("--inside-alpha", o.given.inside_alpha, "Of a message within a node");
-  add_rate("--inside-bandwidth", o.given.inside_bandwidth, "Within a node");
-  add_rate("--add-rate", o.given.add_rate, "Bytes that a rank adds a second");
+  add_time("--alpha", o.given.alpha, "Latency of a message between nodes, instead of a fitted one");
+  add_rate("--bandwidth", o.given.bandwidth,
+           "Bandwidth between nodes, for example 10GB/s: 1/beta, with beta in seconds per byte");
+  add_time("--inside-alpha", o.given.inside_alpha, "Latency of a message within a node");
+  add_rate("--inside-bandwidth", o.given.inside_bandwidth, "Bandwidth within a node");
+  add_rate("--add-rate", o.given.add_rate, "Bytes that a rank adds per second");
   add_time("--compute", o.given.step_seconds,
-           "Of a step of --batch-per-rank images on one rank, instead of runs");
-  add_time("--fixed", o.given.fixed, "Part of it that does not depend on the batch");
+           "Time of a step of --batch-per-rank images on one rank, instead of runs");
+  add_time("--fixed", o.given.fixed, "Part of --compute that does not depend on the batch");
   add_amount(command, "--message-noise", o.given.message_noise, predict::parse_share, "SHARE",
-             "Standard deviation of a message relative to its mean, for --simulate");
+             "Standard deviation of a message's time relative to its mean, for --simulate");
   add_text(command, "--what-if", o.what_if, "CHANGES",
-           "Another machine: bandwidth, latency, inside-bandwidth, inside-latency, add-rate, "
-           "compute-time, noise, each =2x or =VALUE, with commas");
+           "Predicts for a changed machine: bandwidth, latency, inside-bandwidth, inside-latency, "
+           "add-rate, compute-time, noise, each as =2x or =VALUE, separated by commas");
 }
 
 void add_outputs(CLI::App& command, ReportOptions& options) {
   add_text(command, "--out", options.out, "DIR",
-           "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it "
-           "the overview alone is printed");
+           "Writes report.md, report.json, tables/*.csv, plots and report.html to this directory; "
+           "without it, only the overview is printed");
   add_text(command, "--title", options.title, "TEXT", "Heading of the report");
   const std::vector<std::string> layouts = layout_names();
   add_list(command, "--layout", options.layouts, joined(layouts, "|"),
@@ -88,9 +91,9 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
            "parallelism); may be repeated")
       ->check(CLI::IsMember(layouts));
   add_words(command, "--plots", options.plots, {"auto", "on", "off"},
-            "Draws plots and report.html with Python's matplotlib; auto: where there is one");
+            "Draws plots and report.html with Python's matplotlib; auto: if it is installed");
   command.add_flag("--slides", options.slides,
-                   "Also slides.pdf: a page with figure, table and facts each");
+                   "Also writes slides.pdf, each page with a figure, a table and facts");
 }
 
 }  // namespace
@@ -102,25 +105,28 @@ void add_report(CLI::App& app, Request& request) {
       "  rueda report runs/one runs/two runs/four --purpose cost");
   auto& options = options_of<ReportOptions>(command, request);
   add_list(command, "RUN_DIR", options.places, "...",
-           "Run directories of rueda train, or directories that hold some, five levels deep");
-  add_list(command, "--keras-log", options.logs, "FILE[,...]",
-           "Output of Keras' fit(), compared with the runs; what it lacks may follow, as in "
-           "FILE,ranks=4: model=NAME, ranks=P, batch=GLOBAL, images=N, size=PIXELS, "
-           "processor=cpu|gpu; may be repeated");
+           "Run directories of rueda train, or directories that hold some, up to five levels deep");
+  add_list(
+      command, "--keras-log", options.logs, "FILE[,...]",
+      "Compares this output of Keras' fit() with the runs; facts that it lacks may follow, as in "
+      "FILE,ranks=4: model=NAME, ranks=P, batch=GLOBAL, images=N, size=PIXELS, "
+      "processor=cpu|gpu; may be repeated");
   add_words(command, "--published", options.published, {"book", "nyu", "all"},
-            "Published runs, compared with the runs (docs/report.md)");
+            "Compares these published runs with the runs (docs/report.md)");
   add_text(
       command, "--check", options.check, "DIR",
       "Compares the CSV tables in DIR with what the runs give, and prints what differs by more "
       "than their rounding: exit code 0, or 1 if something differs");
   add_list(command, "--prediction", options.predictions, "FILE",
-           "File of rueda predict --json, shown with the runs; may be repeated");
+           "Shows this file of rueda predict --json with the runs; may be repeated");
   add_outputs(command, options);
-  add_words(command, "--purpose", options.purpose, {"all", "time", "cost", "knee", "efficiency"},
-            "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
-            "efficiency, most ranks of at least --efficiency");
+  add_words(
+      command, "--purpose", options.purpose, {"all", "time", "cost", "knee", "efficiency"},
+      "Recommends a number of ranks by this: time: the shortest epoch; cost: the fewest device "
+      "hours; knee: the maximum of speedup x efficiency; efficiency: the most ranks that keep "
+      "--efficiency");
   add_number(command, "--efficiency", options.efficiency_percent, "PERCENT",
-             "What the recommendation by efficiency keeps");
+             "Minimum efficiency of the recommendation by efficiency");
 }
 
 void add_predict(CLI::App& app, Request& request) {
@@ -132,30 +138,36 @@ void add_predict(CLI::App& app, Request& request) {
                   "    --alpha 10us --bandwidth 100GB/s");
   auto& o = options_of<PredictOptions>(command, request);
   add_list(command, "RUN_DIR", o.runs, "...",
-           "Directories of runs, or of several, or run.json files, to fit the model to");
+           "Fits the model to these runs: run directories, directories that hold some, or run.json "
+           "files");
   add_list(command, "--bench", o.benches, "FILE",
-           "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
+           "Fits alpha and beta to this record of rueda bench all-reduce --json; may be repeated")
       ->allow_extra_args(false);
-  add_text(command, "--json", o.json, "FILE", "Writes all tables there");
-  add_text(command, "--extra-p", o.extra_p, "FILE", "Writes what the runs measured, for Extra-P");
-  add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
+  add_text(command, "--json", o.json, "FILE", "Writes all tables to this file");
+  add_text(command, "--extra-p", o.extra_p, "FILE",
+           "Writes what the runs measured to this file, for Extra-P");
+  add_text(command, "--out", o.out, "DIR",
+           "Writes predict.md, predict.json and a CSV file of each table to this directory");
   command.option_defaults()->group("Scenario");
   add_scenario(command, o);
   command.option_defaults()->group("Machine");
   add_given(command, o);
   command.option_defaults()->group("Questions");
-  command.add_flag("--simulate", o.simulate, "Follows each message of a noisy ring");
-  add_number(command, "--seed", o.seed, "N", "Of the noise");
+  command.add_flag("--simulate", o.simulate, "Simulates a noisy ring message by message");
+  add_number(command, "--seed", o.seed, "N", "Seed of the noise, for --simulate");
   command.add_flag("--cross-validate", o.cross_validate,
                    "Fits to the runs on --fit-ranks and predicts the others");
   add_text(command, "--fit-ranks", o.fit_rank_words, "LIST",
            "Fits only to runs on these numbers of ranks [all; 1,2 with --cross-validate]");
-  add_text(command, "--measured", o.measured, "LIST",
-           "Epoch times from elsewhere, as 1:13.6s,4:5.4s: what explains their loss");
-  add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT", "Of a rank for an hour");
-  add_number(command, "--watts", o.costs.watts, "W", "That a rank takes");
+  add_text(
+      command, "--measured", o.measured, "LIST",
+      "Explains the loss of epoch times that were measured elsewhere, given as 1:13.6s,4:5.4s");
+  add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT",
+             "Price of a rank for an hour; adds the cost of an epoch");
+  add_number(command, "--watts", o.costs.watts, "W",
+             "Power that a rank draws; adds the energy of an epoch");
   add_text(command, "--efficiency", o.least_efficiency, "SHARE",
-           "Up to how many ranks is it at least this?");
+           "Answers up to how many ranks the efficiency stays at or above this");
 }
 
 }  // namespace rueda

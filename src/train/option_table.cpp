@@ -86,23 +86,25 @@ const std::vector<TrainOption> kOptions = {
     {"data", kData, Text{&C::data, false}, free, none, "PATH",
      "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
     {"data-limit", kData, number(&C::data_limit), free, series, "N",
-     "Training images used, 0 for all"},
+     "Number of training images to use; 0: all"},
     {"augment", kData, words<&C::augment>(), must_agree, variant, "",
-     "Random crop (4 pixels of padding) and mirror image"},
+     "Changes to each training image; standard: random crop (4 pixels of padding) and mirror "
+     "image"},
     {"normalize", kData, words<&C::normalize>(), must_agree, none, "",
-     "Divides pixels by 255, or also uses the mean and deviation of CIFAR-10"},
+     "Scaling of the pixels; scale: division by 255; cifar10: also by the mean and standard "
+     "deviation of CIFAR-10"},
     {"shuffle", kData, shuffle_words(), must_agree, none, "",
-     "New order of the samples in each epoch"},
+     "Whether the samples get a new order in each epoch"},
     {"shard", kData, words<&C::shard>(), must_agree, variant, "",
-     "A rank's samples: a part of each global batch, or a slice of the data set"},
+     "Samples of a rank: a part of each global batch, or a slice of the data set"},
     {"last-batch", kData, words<&C::last_batch>(), must_agree, variant, "",
-     "Keeps or drops the samples that do not fill a global batch"},
+     "Whether to keep or drop the samples that do not fill a global batch"},
     {"input", kData, words<&C::input>(), free, variant, "",
-     "The device makes batches from images that it holds, or host threads prepare them during "
-     "the previous step; the values are the same"},
+     "Preparation of the batches; resident: by the device, from images in its memory; stream: by "
+     "host threads, during the previous step; the values are the same"},
     {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), free, variant, "N",
-     "Host threads of a rank for --input stream, 0 for the thread that trains. On the cpu "
-     "backend they share the cores with --threads"},
+     "Host threads of a rank for --input stream; 0: the thread that trains prepares batches. On "
+     "the cpu backend they share the cores with --threads"},
 
     {"epochs", kTraining, number(&C::epochs, whole(1)), changes_bits, none, "N",
      "Passes over the training images"},
@@ -117,10 +119,10 @@ const std::vector<TrainOption> kOptions = {
      must_agree, none, "X", "Momentum of SGD"},
     {"weight-decay", kTraining,
      number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
-     none, "X", "Weight decay"},
-    {"nesterov", kTraining, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
+     none, "X", "Weight decay of SGD"},
+    {"nesterov", kTraining, Flag{&C::nesterov}, must_agree, none, "", "Uses Nesterov momentum"},
     {"scale-lr", kTraining, words<&C::scale_lr>(), must_agree, none, "",
-     "Multiplies --lr by global batch / --base-batch"},
+     "Scaling of --lr; linear: multiplied by global batch / --base-batch"},
     {"base-batch", kTraining, number(&C::base_batch, whole(1)), must_agree, none, "N",
      "Global batch that --lr is meant for"},
     {"warmup-epochs", kTraining, number(&C::warmup_epochs), must_agree, none, "X",
@@ -133,19 +135,19 @@ const std::vector<TrainOption> kOptions = {
     {"batch-per-rank", kBatch,
      NumberOrWord<std::size_t>{&C::batch_per_rank, whole(1), "max", kMostThatFits}, free, series,
      "N|max",
-     "Samples of one rank and micro-batch; max: as many, in eights, as fit into the memory of "
-     "every rank; not with --global-batch"},
+     "Images of a rank in a micro-batch; max: the largest multiple of eight that fits into the "
+     "memory of every rank; not with --global-batch"},
     {"global-batch", kBatch, number(&C::global_batch, whole(0)), free, series, "N",
-     "Samples of one step over all ranks and micro-batches, 0 for --batch-per-rank of each; not "
-     "with --batch-per-rank"},
+     "Images of a step over all ranks and micro-batches; 0: --batch-per-rank for each; not with "
+     "--batch-per-rank"},
     {"accumulate", kBatch, number(&C::accumulate, whole(1)), free, variant, "K",
-     "Micro-batches of a rank whose gradients are added up for one step"},
+     "Micro-batches of a rank whose gradients are added up for a step"},
     {"on-oom", kBatch, words<&C::on_oom>(), free, none, "",
-     "A batch that does not fit into memory: refuse it, or halve it until it fits"},
+     "What to do with a batch that does not fit into memory: stop, or halve it until it fits"},
 
     {"backend", kDevice, words<&C::backend>(), changes_bits, series, "",
-     "Device that trains; timed: computes nothing, each rank waits as long as computing would "
-     "take, and communicates"},
+     "Device that trains; timed: nothing is computed, each rank waits for the time of the "
+     "computation and communicates"},
     // A strong scaling study gives each batch its own time.
     {"compute-ms", kLastGroup,
      number(&C::compute_ms,
@@ -162,33 +164,35 @@ const std::vector<TrainOption> kOptions = {
      "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
      "seed, rank and step"},
     {"precision", kDevice, words<&C::precision>(), must_agree, variant, "",
-     "Activations and packed weights; parameters, gradients and statistics stay fp32"},
+     "Format of activations and packed weights; parameters, gradients and statistics stay fp32"},
     {"recompute", kDevice, words<&C::recompute>(), free, variant, "",
-     "Activations that backward computes again: outputs of batch norms, or all inside residual "
-     "blocks; saves memory, costs time, changes no bit"},
+     "Activations that backward computes again; bn: outputs of batch norms; block: all inside "
+     "residual blocks; saves memory, costs time, changes no bit"},
     {"deterministic", kDevice, Flag{&C::deterministic}, changes_bits, variant, "",
-     "On a GPU: only engines that give the same bits each time"},
+     "On a GPU: uses only engines that give the same bits each time"},
     {"tuning-file", kLastGroup, Text{&C::tuning_file, true, &C::tune}, changes_bits, variant,
-     "FILE", "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
+     "FILE", "On a GPU: uses the engines in this file of --tune-engines; cuDNN chooses the others"},
     {"tune-engines", kLastGroup, Flag{&C::tune}, own, none, "",
-     "Times engines for work that the tuning file does not name yet, and writes the file"},
+     "On a GPU: times engines for work that the tuning file does not name yet, and writes the "
+     "file"},
     {"plan-cache", kLastGroup, Text{&C::plan_cache}, own, none, "DIR",
      "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
     {"threads", kDevice,
      number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
-     variant, "N", "Threads of a rank, 0 for cores / ranks"},
+     variant, "N", "Threads of a rank; 0: cores / ranks"},
 
     {"all-reduce", kSums, words<&C::all_reduce>(), changes_bits, variant, "",
-     "Sum of the gradients. ring; auto: by a rule on the length; doubling: recursive "
+     "Algorithm that sums the gradients; auto: by a rule on the length; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
      "host; central: to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
     {"segment-kb", kLastGroup, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
-     "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
+     "Size of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by a rule"},
     {"wire", kSums, words<&C::wire>(), changes_bits, variant, "",
-     "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
+     "Format of the numbers that a ring sends; bf16: halves the bytes and rounds; sums stay fp32"},
     {"reduce-order", kSums, words<&C::reduce_order>(), changes_bits, variant, "",
-     "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
+     "Order of additions; ring: that of the algorithm; fixed: along a binary tree (N ranks = N "
+     "micro-batches, bit for bit)"},
     {"overlap", kSums, words<&C::overlap>(), free, variant, "",
      "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
      "CPUs where --threads leaves that thread a core. Changes no bit"},
@@ -198,34 +202,33 @@ const std::vector<TrainOption> kOptions = {
                           "auto",
                           kAutoBucketMb},
      changes_bits, variant, "MB|auto",
-     "Most gradients that are summed at once; 0 for all; auto: measures backward and the "
-     "all-reduce at the start, and takes what hides most of it"},
+     "Maximum size of a bucket of gradients; 0: one bucket for all; auto: the size that, by a "
+     "measurement at the start, hides most of the all-reduce"},
     {"stall-seconds", kChecks,
      number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none, "S",
-     "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "
-     "so long; 0 for never"},
+     "Ends the run and names which rank waits for which, once a rank has been inside one MPI call "
+     "for this time; 0: never"},
     {"transport", kSums, words<&C::transport>(), free, variant, "",
-     "Path of a GPU's gradients: MPI takes them from the device, or through host memory; auto: "
-     "from the device if MPI says that it can"},
+     "Path of a GPU's gradients to MPI; device: from its memory; staged: through host memory; "
+     "auto: from the device if MPI reports that it can"},
     {"allow-shared-gpu", kDevice, Flag{&C::allow_shared_gpu}, free, variant, "",
      "Lets several ranks compute on one GPU"},
 
     {"check-replicas", kChecks, words<&C::check_replicas>(), free, variant, "",
-     "When to compare the parameters of all ranks bit by bit"},
+     "When to compare the parameters of all ranks, bit by bit"},
     {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
-     "Each message of gradients carries a check sum, which its receiver compares"},
+     "Adds a check sum to each message of gradients, which the receiver verifies"},
     {"audit-every", kChecks, kAuditEvery, free, variant, "N[steps]",
-     "In every N-th step each rank also computes a micro-batch of another rank and compares the "
-     "gradients bit by bit; 0 for never [0]"},
+     "Steps between audits, in which each rank also computes a micro-batch of another rank and "
+     "compares the gradients bit by bit; 0: never [0]"},
     {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",
-     "What follows when an audit finds wrong arithmetic: the run ends, or the step is computed "
-     "again"},
+     "What to do when an audit finds wrong arithmetic: stop the run, or compute the step again"},
     {"inject", kLastGroup, kFault, own, none, "FAULT",
      "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
      "from 1, with one of " +
          fault_kinds()},
     {"eval-every", kTraining, number(&C::eval_every), free, none, "N",
-     "Epochs between evaluations on the test images, 0 for never"},
+     "Epochs between evaluations on the test images; 0: never"},
     {"target-accuracy", kTraining,
      number(&C::target_accuracy,
             {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
@@ -234,30 +237,30 @@ const std::vector<TrainOption> kOptions = {
      "with --eval-every 0)"},
 
     {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
-     "Writes a checkpoint after so many epochs or steps, for example 1epoch or 50steps, and at "
-     "the end; a run that is asked to stop (SIGTERM, SIGUSR1) always writes one"},
+     "Writes a checkpoint every N epochs or steps, for example 1epoch or 50steps, and at the end; "
+     "a run that is asked to stop (SIGTERM, SIGUSR1) always writes one"},
     {"keep", kCheckpoints, number(&C::keep, whole(1)), free, none, "N",
-     "Number of checkpoints to keep, the latest ones"},
+     "Number of checkpoints to keep; older ones are deleted"},
     {"resume", kCheckpoints, Text{&C::resume}, own, none, "DIR|auto",
-     "Continues the run in this directory, or from this checkpoint, with its options where none "
-     "are given here; auto: the run in --run-dir, if there is one"},
+     "Continues the run in this directory, or from this checkpoint, with its options unless "
+     "others are given here; auto: the run in --run-dir, if any"},
 
     {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
-     "Directory for run.json [a new one below runs/]"},
+     "Directory for the files of the run [a new one below runs/]"},
     {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE|none",
-     "Writes the weights to this .safetensors file at the end of the run; none: keeps none "
+     "Writes the weights to this .safetensors file at the end of the run; none: writes no file "
      "[weights.safetensors in the run directory]"},
     {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
      "Replaces the run in an existing --run-dir, and an existing --save-weights"},
     {"progress", kOutput, words<&C::progress>(), own, none, "",
-     "Progress bar, a line an epoch, or neither; auto: a bar on a terminal"},
+     "Display of the progress: a bar, a line per epoch, or nothing; auto: a bar on a terminal"},
     {"trace", kOutput, Text{&C::trace}, own, none, "FILE",
-     "Writes what each rank did when, for Perfetto or chrome://tracing"},
+     "Writes a timeline of all ranks to this file, for Perfetto or chrome://tracing"},
     {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
-     "Steps in the trace, from the first"},
+     "Number of steps in the trace, from the first"},
     {"profile-layers", kLastGroup, Flag{&C::profile_layers}, free, variant, "",
-     "Takes the time of each layer in the last five steps of the first epoch, which run without a "
-     "recording on a GPU; shows FLOP/s, GB/s and the share of what the device can do"},
+     "Times each layer in the last five steps of the first epoch; shows FLOP/s, GB/s and the share "
+     "of the device's maximum. On a GPU these steps run without a recorded graph"},
     {"log-level", kOutput, words<&C::log_level>(), free, none, "",
      "Logs messages of this importance and above, on the terminal and below --log-dir"},
     {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",

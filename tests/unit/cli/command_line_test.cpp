@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -239,7 +240,7 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
       {{"evaluate", "runs/a"},
        "unexpected argument runs/a: did you mean --init-weights runs/a?",
        ""},
-      {{"tarin"}, "'tarin'", "train, summary, synth"},
+      {{"tarin"}, "'tarin'", "doctor, synth, summary, train"},
       {{"train", "--epochs"}, "--epochs takes a value", ""},
       {{"train", "--epochs", "2.5"}, "--epochs: '2.5'", ""},
       {{"train", "--epochs", "-3"}, "--epochs: '-3'", ""},
@@ -289,6 +290,34 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
       }
     }
   }
+  ::unsetenv("COLUMNS");
+}
+
+TEST_CASE("the text of an option stands alone, and the first help has exit codes and the manual",
+          "[command_line]") {
+  ::setenv("COLUMNS", "10000", 1);
+  for (const Line& words :
+       {Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"}, Line{"evaluate"},
+        Line{"predict"}, Line{"report"}, Line{"watch"}, Line{"bench", "all-reduce"},
+        Line{"bench", "explain"}, Line{"bench", "layers"}}) {
+    Line asked = words;
+    asked.push_back(words == Line{"train"} ? "--help-all" : "--help");
+    std::istringstream lines(help_of(asked));
+    const std::regex row("  --[a-z-]+( \\S+)?( +(.*))?");
+    bool label = false;
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      std::smatch found;
+      std::string text = line;
+      if (std::regex_match(line, found, row)) text = found[3];
+      const bool follows = label && text == line;
+      label = text.empty();
+      if (label || (text == line && !follows)) continue;
+      CHECK(std::regex_search(text, std::regex("^ *[A-Z]")));
+      CHECK(!std::regex_search(text, std::regex("^ *(Of|That|Between|Within|In|0) ")));
+    }
+  }
+  CHECK_THAT(help_of({"--help"}), Contains("Exit codes: 0 done, 1 ") && Contains("docs/README.md"));
   ::unsetenv("COLUMNS");
 }
 

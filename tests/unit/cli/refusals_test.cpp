@@ -48,8 +48,8 @@ void check_all(const std::string& begin, const std::vector<Refused>& cases) {
 
 TEST_CASE("refused: the program and train", "[command_line][refusals]") {
   const test::ScratchDirectory folder;
-  check_all("", {{"", "a command is missing", "train, summary, synth"},
-                 {"tarin", "'tarin'", "train, summary, synth"}});
+  check_all("", {{"", "a command is missing", "doctor, synth, summary, train"},
+                 {"tarin", "'tarin'", "doctor, synth, summary, train"}});
   check_all("train", {{"--model resnet19", "resnet19", "resnet20"},
                       {"--config /dev/zero", "/dev/zero"},
                       {"--checkpoint-every 5", "--checkpoint-every", "50steps"},
