@@ -1,3 +1,6 @@
+#include <cmath>
+#include <string>
+
 #include "study/sentence.hpp"
 
 namespace rueda {
@@ -12,6 +15,16 @@ std::string fraction_text(double share) {
   return percent(share);
 }
 
+/// A limit of the speedup. Two decimals as of a measured speedup, so that rounding cannot put it
+/// on the other side of one.
+std::string limit_text(double limit) { return fmt::format("{:.2f}", limit); }
+
+/// Bounds are rounded outwards: what is shown still holds.
+std::string at_least(double bound) {
+  return "at least " + limit_text(std::floor(bound * 100) / 100);
+}
+std::string at_most(double bound) { return "at most " + limit_text(std::ceil(bound * 100) / 100); }
+
 std::string amdahl_text(const Series& series, const Estimate& s) {
   if (s.low <= 0 && s.high >= 1)
     return "Amdahl's serial fraction is not determined: repeats leave anything from 0 to 100 %";
@@ -21,21 +34,18 @@ std::string amdahl_text(const Series& series, const Estimate& s) {
   const double most = most_speedup(series);
   if (most > limit.value) {
     return fmt::format(
-        "Amdahl's law does not fit: its limit for the speedup would be {:.2f}, and {:.2f} was "
+        "Amdahl's law does not fit: its limit for the speedup would be {}, and {:.2f} was "
         "measured",
-        limit.value, most);
+        limit_text(limit.value), most);
   }
   std::string text = "Amdahl's fit has a serial fraction of " + percent(s.value);
-  if (is_exact(s)) return text + fmt::format(", a limit of {:.1f} for the speedup", limit.value);
+  if (is_exact(s)) return text + ", a limit of " + limit_text(limit.value) + " for the speedup";
   text += " (" + fraction_text(s.low) + " to " + fraction_text(s.high) + ")";
-  if (s.low <= 0)
-    return text +
-           fmt::format(": the limit of the speedup is not determined, but above {:.1f}", limit.low);
-  if (s.high >= 1)
-    return text + fmt::format(": the limit of the speedup is not determined, but below {:.1f}",
-                              limit.high);
-  return text + fmt::format(", a limit of {:.1f} ({:.1f} to {:.1f}) for the speedup", limit.value,
-                            limit.low, limit.high);
+  const std::string open = ": the limit of the speedup is not determined, but ";
+  if (s.low <= 0) return text + open + at_least(limit.low);
+  if (s.high >= 1) return text + open + at_most(limit.high);
+  return text + fmt::format(", a limit of {} ({} to {}) for the speedup", limit_text(limit.value),
+                            limit_text(limit.low), limit_text(limit.high));
 }
 
 /// As karp_flatt, with what the repeats leave.

@@ -200,9 +200,9 @@ TEST_CASE("Amdahl's limit is told only where it is determined and holds", "[stud
   };
   // s = T / 5 - 1.
   CHECK_THAT(said(of_two({6, 6, 6.5})),
-             Contains("fraction of 20.0 % (20.0 % to 30.0 %), a limit of 5.0 (3.3 to 5.0)"));
-  CHECK_THAT(said(of_two({4.9, 6, 6.5})), Contains("is not determined, but above 3.3"));
-  CHECK_THAT(said(of_two({5.5, 6, 10.5})), Contains("is not determined, but below 10.0"));
+             Contains("fraction of 20.0 % (20.0 % to 30.0 %), a limit of 5.00 (3.33 to 5.00)"));
+  CHECK_THAT(said(of_two({4.9, 6, 6.5})), Contains("is not determined, but at least 3.33"));
+  CHECK_THAT(said(of_two({5.5, 6, 10.5})), Contains("is not determined, but at most 10.00"));
   CHECK_THAT(said(of_two({4.9, 6, 10.5})),
              Contains("Amdahl's serial fraction is not determined") && !Contains("a limit"));
   const auto limit = [](const std::vector<RunResult>& runs) {
@@ -221,10 +221,19 @@ TEST_CASE("Amdahl's limit is told only where it is determined and holds", "[stud
   CHECK(std::isnan(limit(misfit)));
 }
 
+TEST_CASE("no bound of Amdahl's limit is rounded across the speedup that was measured", "[study]") {
+  // s = T / 5 - 1. The best repeat has a speedup of 1.016 and a limit of 1.032.
+  auto runs = runs_of({{1, 10}, {2, 9.845}, {2, 9.9}, {2, 10.2}});
+  CHECK_THAT(said(runs), Contains("is not determined, but at most 1.04"));
+  // The worst has a limit of 3.3557.
+  runs = runs_of({{1, 10}, {2, 4.9}, {2, 6}, {2, 6.49}});
+  CHECK_THAT(said(runs), Contains("is not determined, but at least 3.35"));
+}
+
 TEST_CASE("the limit counts from the fewest ranks", "[study]") {
   // s = 0.2 from two ranks on, which count as two: 2 / 0.2.
   const auto runs = runs_of({{2, 10}, {4, 6}});
-  CHECK_THAT(said(runs), Contains("fraction of 20.0 %, a limit of 10.0 for the speedup"));
+  CHECK_THAT(said(runs), Contains("fraction of 20.0 %, a limit of 10.00 for the speedup"));
 }
 
 TEST_CASE("Karp and Flatt are judged by all points", "[study]") {
