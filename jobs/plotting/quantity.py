@@ -113,7 +113,7 @@ def _spread_remarks(all_series, keys):
         if any(value and value.low < value.high for value in (estimate(point, key) for key in keys))
     ]
     most = max((number(point.get("repeats")) or 1 for series, point in spread if is_own(series)), default=1)
-    remarks = [f"Error bars: least and most of up to {most:.0f} repeats."] if most > 1 else []
+    remarks = [f"Error bars: minimum and maximum of up to {most:.0f} repeats."] if most > 1 else []
     if any(not is_own(series) for series, _ in spread):
         remarks.append("Error bars of other sources: what their rounding leaves.")
     return remarks

@@ -303,9 +303,10 @@ std::string roofline_text(const SummaryOptions& options) {
              table("part", step.parts, images, &Cost::best, "best us"),
              table("layer", worst(step.layers), images, &Cost::floor, "floor us"),
              images / step.all.floor, images / step.all.plan) +
-         paragraph("floor", 8,
-                   "the least work, with the usual fusions, at the rates of the GPU; per image, as "
-                   "all figures but launches") +
+         paragraph(
+             "floor", 8,
+             "the minimum work, with the usual fusions, at the rates of the GPU; per image, as "
+             "all figures but launches") +
          paragraph("best", 8, "the kernels of the CUDA backend at the rates of the GPU") +
          paragraph("plan", 8,
                    "the same at the share that stands with each part, and 1 us between kernels");

@@ -39,7 +39,7 @@ std::string model(const RunRecord& run) {
 /// How the memory decided about the batch.
 std::string fitted(const RunRecord& run) {
   if (run.micro_batch_asked == run.micro_batch) return "";
-  std::string why = "the most that fits";
+  std::string why = "the largest that fits";
   if (run.micro_batch_asked > 0) why = fmt::format("{} did not fit", run.micro_batch_asked);
   return fmt::format(" (micro-batches of {}: {})", run.micro_batch, why);
 }

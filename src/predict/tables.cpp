@@ -72,12 +72,12 @@ std::string most_efficient_text(const Forecasts& forecasts, const EpochForecast&
 void add_sweet_spots(Table& table, const Forecasts& forecasts, const EpochForecast& one_rank,
                      double least_efficiency) {
   const auto& fastest = *std::ranges::min_element(forecasts, {}, &EpochForecast::seconds);
-  table.notes.push_back(
-      fmt::format("Least time: P = {}, {} s an epoch at an efficiency of {:.1f} %.",
-                  count_text(fastest.scenario.ranks), seconds_text(fastest.seconds),
-                  efficiency_of(fastest, one_rank) * 100));
+  table.notes.push_back(fmt::format("Shortest epoch: P = {}, {} s at an efficiency of {:.1f} %.",
+                                    count_text(fastest.scenario.ranks),
+                                    seconds_text(fastest.seconds),
+                                    efficiency_of(fastest, one_rank) * 100));
   const auto& cheapest = *std::ranges::min_element(forecasts, {}, rank_hours);
-  table.notes.push_back(fmt::format("Least cost: P = {}, {:.3g} rank-hours an epoch.",
+  table.notes.push_back(fmt::format("Lowest cost: P = {}, {:.3g} rank-hours an epoch.",
                                     count_text(cheapest.scenario.ranks), rank_hours(cheapest)));
   table.notes.push_back(most_efficient_text(forecasts, one_rank, least_efficiency));
 }
@@ -96,7 +96,7 @@ void add_definitions(Table& table, const Price& price, bool certain) {
         "+-: half of the 90 % interval of a single run, relative to the figure before it; of the "
         "epoch also that of images/s, step and rank-hours, of eff. also that of speedup. It "
         "follows from how far the runs are from the model, and from the model without each of "
-        "them. What no run shows, it does not know, as a switch that many ranks share.");
+        "them. It does not know what no run shows, such as a switch that many ranks share.");
   } else {
     table.notes.emplace_back(
         "Intervals need two runs or more of this network on several ranks: repeat them.");

@@ -139,9 +139,9 @@ void note_ranks(const Manifest& m, const TrainConfig& config, std::size_t world)
       config.reduce_order == ReduceOrder::fixed && same_tree(dealt, {world, config.accumulate});
   if (!exact)
     text +=
-        "; not bit for bit as without the change (that takes --reduce-order fixed, as many "
-        "micro-batches in all, and before and after it one rank, or 1, 2, 4, 8 ... of them "
-        "per rank)";
+        "; not bit for bit as without the change (equal bits need --reduce-order fixed, the same "
+        "number of micro-batches in all, and before and after it one rank, or 1, 2, 4, 8 ... "
+        "micro-batches per rank)";
   log(LogLevel::info, text);
 }
 

@@ -71,7 +71,7 @@ struct SeriesDoubt {
 };
 constexpr std::array kSeriesDoubts = {
     SeriesDoubt{is_timed,
-                "Nothing was computed: ranks waited as long as forward and backward would take "
+                "Nothing was computed: ranks waited for the time of forward and backward "
                 "(--backend timed). Only communication is real."},
     SeriesDoubt{threads_differ,
                 "The ranks did not all have the same number of threads, so the speedup compares "
@@ -99,8 +99,8 @@ void add_doubts_about_figures(std::vector<Finding>& doubts, const StudyFigures& 
 void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
   const std::size_t failed = study.failed.size() + study.empty_runs.size();
   if (failed > 0) {
-    doubts.push_back(
-        {"", counted(failed, "run") + " ended without an epoch; the table of runs says why."});
+    doubts.push_back({"", counted(failed, "run") +
+                              " ended without an epoch; the table of runs has the reasons."});
   }
   if (study.unreadable.empty()) return;
   const std::size_t count = study.unreadable.size();

@@ -12,7 +12,7 @@ std::string with_range(const Estimate& e, const char* unit, std::string (*text)(
 
 std::string reason_of(Purpose purpose, double efficiency) {
   constexpr std::array kReasons = {"for the shortest epoch", "for the fewest device hours",
-                                   "for the best balance (most speedup x efficiency)"};
+                                   "for the best balance (maximum of speedup x efficiency)"};
   const auto index = std::size_t(purpose);
   if (index < kReasons.size()) return kReasons.at(index);
   return "as the most that keep an efficiency of " + percent(efficiency);

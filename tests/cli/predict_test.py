@@ -112,8 +112,8 @@ class Predict(ProgramCase):
         rows = shown["forecast"]["rows"]
         notes = " ".join(shown["forecast"]["notes"])
         fastest = min(rows, key=lambda row: row["epoch_seconds"])
-        self.assertIn(f"Least time: P = {fastest['ranks']:.0f},", notes)
-        self.assertIn("Least cost: P = 1,", notes)
+        self.assertIn(f"Shortest epoch: P = {fastest['ranks']:.0f},", notes)
+        self.assertIn("Lowest cost: P = 1,", notes)
         most = max(row["ranks"] for row in rows if row["efficiency"] >= 0.8)
         self.assertIn(f"80 % or more: P = {most:.0f},", notes)
         self.assertIn("Predicted epochs of resnet20", text)

@@ -25,7 +25,7 @@ Finding find_in_progress(const ClusterFacts& cluster) {
   const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
   const auto& [set, unset] = settings_like(kMessageSettings, launch);
   std::string what = fmt::format("the step \"{}\" {}{}", step, trouble, set);
-  if (launch.told_size > 1) what += "; ranks that failed by themselves say so above";
+  if (launch.told_size > 1) what += "; ranks that failed by themselves report it above";
   std::string change =
       "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout 600";
   const bool never_met = step == kStartStep && launch.launcher == "srun";

@@ -281,7 +281,7 @@ std::string gpu_for_each(const ClusterFacts& cluster) {
   if (cluster.ranks.front().launch.in_slurm)
     return "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
            "--allow-shared-gpu";
-  return "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if meant: "
+  return "mpirun with a rank for each GPU of a host (--map-by ppr:N:node); if meant: "
          "--allow-shared-gpu";
 }
 

@@ -19,8 +19,8 @@ TransportDecision decide_transport(TransportChoice choice, bool memory_is_on_hos
   if (choice == TransportChoice::device || mpi.aware) return {Transport::device, ""};
   return {Transport::staged,
           "gradients are staged through host memory, which takes longer: " + mpi.why +
-              " (--transport staged says so without this warning, --transport device hands MPI "
-              "GPU memory all the same)"};
+              " (--transport staged does the same without this warning, --transport device hands "
+              "MPI GPU memory nevertheless)"};
 }
 
 TransportDecision agree_on_transport(RankGroup& group, TransportChoice choice,

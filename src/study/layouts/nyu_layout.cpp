@@ -164,9 +164,9 @@ Texts formulas(const Group& group) {
 
 void add_bandwidth_notes(Table& table, const Group& group) {
   table.notes.emplace_back(
-      "A ring all-reduce of N bytes over P ranks with bandwidth B takes 2 (P-1)/P N / B; hence "
-      "bandwidth = 2 (P-1)/P x N x steps / communication of an epoch. GB = 10^9 bytes. Sums in "
-      "shared memory use no link: their figure is what a ring would need to be as fast.");
+      "A ring all-reduce of N bytes over P ranks with bandwidth B (1/beta) takes 2 (P-1)/P N / B; "
+      "hence bandwidth = 2 (P-1)/P x N x steps / communication of an epoch. GB = 10^9 bytes. Sums "
+      "in shared memory use no link: their figure is the bandwidth of an equally fast ring.");
   const Series& series = *group.front()->series;
   const double bytes = gradient_bytes(series.model);
   if (std::isfinite(bytes)) {

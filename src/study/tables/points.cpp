@@ -47,17 +47,16 @@ Table scaling_table(const StudyFigures& all) {
   return point_table(
       "scaling", "Scaling by epoch time", all, scaling_row,
       {"Epoch: seconds of training steps of an epoch, between barriers, without evaluation and "
-       "start-up; median of the epochs after the first. Of several runs the one in the middle by "
-       "this time, of "
-       "an even number the faster of the middle two; all figures of a row are of it. *From, to*: "
-       "least and "
-       "most of the runs, or what the rounding of a log leaves.",
+       "start-up; median of the epochs after the first. Of several runs the median by this "
+       "time, or the faster of the middle two; all figures of a row are of this run. *From, to*: "
+       "minimum and maximum of the runs, or what the rounding of a log leaves.",
        "Epoch view: the epoch has the same images on any P. Speedup S(P) = P0 T(P0) / T(P) with "
        "the series' fewest ranks P0, which count as P0; efficiency = S / P. The baseline is the "
        "same program on P0 ranks. Without a second P there is no base, and no speedup.",
-       "weak: the batch of each rank is fixed. Steps take as long on any P, and an epoch has "
-       "fewer. strong: the global batch is fixed. Each rank's part of a step shrinks with P, which "
-       "lowers efficiency by itself.",
+       "weak: the batch of each rank is fixed, so a step does more work on more ranks. strong: the "
+       "global batch is fixed, so each rank's part of a step shrinks with P, which lowers "
+       "efficiency by itself. An epoch is the same work in both, so the epoch view asks Amdahl's "
+       "question for both; the step view of weak scaling asks Gustafson's.",
        "*More threads than cores*: ranks shared cores, so the figures also depend on the "
        "scheduler; left out of every fit. *Includes warm-up*: there is no epoch but the first of a "
        "process."});
@@ -200,9 +199,9 @@ Table factor_table(const StudyFigures& all) {
   return point_table(
       "factors", "Where efficiency was lost", all, factor_row,
       {"Useful time of a rank: its steps in the median epoch without waiting for the all-reduce. "
-       "Load balance: its mean / its most over ranks. Serialisation: its most / the epoch on an "
-       "ideal network, whose messages take no time. Transfer: that / the epoch. Their product is "
-       "the parallel efficiency (POP Centre of Excellence).",
+       "Load balance: its mean / its maximum over ranks. Serialisation: its maximum / the epoch on "
+       "an ideal network, whose messages take no time. Transfer: that / the epoch. Their product "
+       "is the parallel efficiency (POP Centre of Excellence).",
        "Computation scaling: useful time of all ranks on the fewest ranks P0 / on P. Global "
        "efficiency = parallel efficiency x computation scaling.",
        "Efficiency is that of the epoch view: global efficiency / the parallel efficiency on P0."});
