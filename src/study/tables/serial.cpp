@@ -40,8 +40,7 @@ Table serial_table(const StudyFigures& all) {
        "Karp-Flatt: the s that one P alone implies, (1/S - 1/P) / (1 - 1/P), from the epoch view. "
        "If it grows with P, the loss is overhead that grows with P, and not serial work.",
        "Gustafson: the s of the scaled speedup S = P - s (P - 1), from the step view, which is "
-       "that "
-       "column."});
+       "that column."});
 }
 
 }  // namespace rueda
