@@ -26,10 +26,31 @@ rueda \\- {about}
 .RI [ OPTIONS ]
 {commands}.SH EXIT STATUS
 0 done, 1 the run failed, 2 bad usage or input, 75 asked to stop and saved.
-.SH FILES
+.SH ENVIRONMENT
+{environment}.SH FILES
 PREFIX/share/rueda has recipes for \\-\\-config, and in jobs the scripts
 scale.sh, run\\-again.sh and slurm/submit.sh.
+.SH EXAMPLES
+{examples}.SH SEE ALSO
+.BR mpirun (1),
+.BR srun (1).
+The manual is docs/README.md in the source tree.
 """
+ENVIRONMENT = {
+    "COLUMNS": "Width of help, tables and progress where the output is no terminal.",
+    "RUEDA_PLOT_PYTHON": "Python with matplotlib that draws plots; by default python3, then /usr/bin/python3.",
+    "RUEDA_CUDA_GRAPHS": "off: steps on a GPU are not recorded as a graph. The bits stay the same.",
+    "RUEDA_SHARE_PLANS": "0: this rank compiles all of its cuDNN engines itself.",
+    "RUEDA_POWERCAP": "Directory of the energy counters, instead of /sys/class/powercap.",
+    "OMPI_ALLOW_RUN_AS_ROOT, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "Both 1: Open MPI starts ranks for root too.",
+}
+EXAMPLES = (
+    ("Check the machine, as the launcher shows it to the ranks.", "mpirun -n 2 rueda doctor"),
+    ("Train on one rank and on two, into a folder each.",
+     "mpirun -n 1 rueda train --epochs 3 --run-dir study/one\nmpirun -n 2 rueda train --epochs 3 --run-dir study/two"),
+    ("Compare the two runs: speedup, efficiency, and where the time went.", "rueda report study --out study/report"),
+    ("Predict epochs on more ranks than were run.", "rueda predict study --ranks 1,2,4,...,64"),
+)  # fmt: skip
 # In a loader's function a plain declare would be local. Bash takes the = of --option=word for a word of its own.
 COMPLETION = r"""# bash completion of rueda, made from its --help
 declare -gA _rueda_offers=({offers})
@@ -84,12 +105,19 @@ def roff(text, width=66):
     return re.sub(r"([|,])(?=\S)", r"\1\\:", re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE))
 
 
+def roff_lines(lines):
+    """As they are."""
+    return "\n".join(roff(line, 200) for line in lines.splitlines())
+
+
 def section(command, about, entries):
     """Of the man page."""
     text = [".SH COMMANDS"] if command == "rueda" else [f'.SH "{command.upper()}"', roff(about)]
     last = "Options"
     for heading, names, line in entries:
-        if heading != last and (command != "rueda" or heading == "Example"):
+        if command == "rueda" and heading == "Example":
+            continue  # EXAMPLES has them
+        if heading != last and command != "rueda":
             text.append(f".SS {heading}")
         last = heading
         text += [f".TP\n\\fB{roff(names)}\\fR\n{roff(line)}" if names else f".nf\n{roff(line, 200)}\n.fi"]
@@ -128,6 +156,8 @@ def main():
     page = PAGE.format(
         date=date, version=output(sys.argv[1], "--version").split(" (")[0], about=roff(helps[0][1].rstrip(".")),
         commands="".join(section(*each) for each in helps),
+        environment="".join(f".TP\n\\fB{roff(name)}\\fR\n{roff(about)}\n" for name, about in ENVIRONMENT.items()),
+        examples="".join(f".PP\n{roff(about)}\n.PP\n.nf\n.RS\n{roff_lines(lines)}\n.RE\n.fi\n" for about, lines in EXAMPLES),
     )  # fmt: skip
     Path(sys.argv[2]).write_text(page, encoding="utf-8")
     Path(sys.argv[3]).write_text(completion(helps), encoding="utf-8")

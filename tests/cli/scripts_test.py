@@ -184,6 +184,18 @@ class Installed(ScriptCase):
             self.assertEqual(re.findall(r"^fB(?:-h,:)?(--[a-z-]+)", part, re.MULTILINE), options)
             self.assertEqual(self.completed(*command, "--"), options)
 
+    def test_the_man_page_has_every_variable_that_the_program_reads(self):
+        page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")
+        headings = re.findall(r"(?m)^\.SH (.*)", page)
+        self.assertEqual(headings[-5:], ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"])
+        sources = [path.read_text(encoding="utf-8") for folder in ("src", "mpi", "cuda") for path in (ROOT / folder).rglob("*.cpp")]
+        read = {name for source in sources for name in re.findall(r'(?:getenv|environment_variable)\("(RUEDA_\w+)"', source)}
+        self.assertLessEqual({"RUEDA_PLOT_PYTHON", "RUEDA_POWERCAP"}, read)
+        named = set(re.findall(r"RUEDA_\w+", page.partition(".SH ENVIRONMENT")[2]))
+        self.assertEqual(named, read - {"RUEDA_BINDING"})  # which rueda sets for itself
+        for example in re.findall(r"(?m)^(?:mpirun -n \d )?(rueda .*)", page.partition(".SH EXAMPLES")[2].partition(".SH")[0]):
+            self.output(self.program, *example.split()[1:2], "--help")
+
     def test_completion(self):
         self.put({"some file.toml": ""})
         for words, wanted in (
