@@ -19,9 +19,9 @@ FORMATS = ("png", "pdf")
 
 def command_line(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0], prog="plot_report")
-    parser.add_argument("folder", metavar="REPORT_DIR", type=Path, help="holds report.json")
-    parser.add_argument("--slides", action="store_true", help="writes slides.pdf, one page a task")
-    parser.add_argument("--formats", default="png,pdf", help="of the charts in plots/ [png,pdf]")
+    parser.add_argument("folder", metavar="REPORT_DIR", type=Path, help="directory with report.json")
+    parser.add_argument("--slides", action="store_true", help="also writes slides.pdf, with a page for each task")
+    parser.add_argument("--formats", default="png,pdf", help="formats of the charts in plots/ [png,pdf]")
     options = parser.parse_args(words)
     options.formats = [word for word in options.formats.split(",") if word]
     unknown = [word for word in options.formats if word not in FORMATS]

@@ -80,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("file")
     parser.add_argument("--step", type=int, default=2, help="first step to draw, from 1 [2]")
-    parser.add_argument("--steps", type=int, default=1, help="how many [1]")
+    parser.add_argument("--steps", type=int, default=1, help="number of steps to draw [1]")
     parser.add_argument("--out", default="trace.png")
     options = parser.parse_args()
     spans, names = read_spans(options.file, options.step, options.steps)

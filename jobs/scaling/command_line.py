@@ -78,35 +78,35 @@ def make_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     add = parser.add_argument
-    add("preset", nargs="?", metavar="PRESET", help=", ".join(PRESETS))
-    add("--out", type=Path, default=Path("study"), metavar="DIR", help="[study]")
-    add("--models", type=names, metavar="A,B", help="networks")
+    add("preset", nargs="?", metavar="PRESET", help="preset of models, ranks and batches: " + ", ".join(PRESETS))
+    add("--out", type=Path, default=Path("study"), metavar="DIR", help="directory of the study [study]")
+    add("--models", type=names, metavar="A,B", help="networks to train")
     add("--nodes", type=numbers, metavar="1,2", help="numbers of nodes [1]")
-    add("--ranks-per-node", type=numbers, metavar="1,2,4", help="[1]")
-    add("--batch-per-rank", type=numbers, metavar="32,128", help="images of a rank and step")
-    add("--global-batch", type=numbers, metavar="128,512", help="images of all ranks and a step")
+    add("--ranks-per-node", type=numbers, metavar="1,2,4", help="numbers of ranks on each node [1]")
+    add("--batch-per-rank", type=numbers, metavar="32,128", help="images of each rank in a step (weak scaling)")
+    add("--global-batch", type=numbers, metavar="128,512", help="images of all ranks in a step (strong scaling)")
     add("--batch-sweep", type=parse_sweep, metavar="32x4:oom",
-        help="32 images per rank, then 4 times as many, until memory is full; or to a number, as in "
-        "32x4:512")  # fmt: skip
-    add("--repeats", type=number, metavar="N", help="runs of each configuration")
-    add("--epochs", type=number, metavar="N", help="of each run; the first is warm-up")
+        help="32 images per rank, then four times the last batch, until memory is full; or up to a number, "
+        "as in 32x4:512")  # fmt: skip
+    add("--repeats", type=number, metavar="N", help="number of runs of each configuration")
+    add("--epochs", type=number, metavar="N", help="epochs of each run, of which the first is warm-up")
     add("--threads", type=number, metavar="N",
-        help="of each rank in the whole study [cores of a node / the most ranks that fit on it]")  # fmt: skip
+        help="threads of each rank in the whole study [cores of a node / the most ranks that fit on it]")  # fmt: skip
     add("--recipe", metavar="FILE",
-        help="for all models; auto: the one of jobs/recipes for each model, none: no recipe [auto]")  # fmt: skip
+        help="recipe of all models; auto: that of jobs/recipes for each model; none: no recipe [auto]")  # fmt: skip
     add("--rueda", metavar="PATH", help="the program [build/rueda, else the one in PATH]")
     add("--launcher", choices=["auto", "mpirun", "srun"], default="auto",
-        help="auto: srun in a Slurm allocation, else mpirun [auto]")  # fmt: skip
+        help="launcher of the ranks; auto: srun in a Slurm allocation, else mpirun [auto]")  # fmt: skip
     add("--mpi-options", type=str.split, default=[], metavar="WORDS",
-        help="more options of the launcher, in one word: --mpi-options='--hostfile hosts'")  # fmt: skip
-    add("--retry", action="store_true", help="runs again what failed")
+        help="further options of the launcher, in one word: --mpi-options='--hostfile hosts'")  # fmt: skip
+    add("--retry", action="store_true", help="repeats runs that failed")
     add("--dry-run", action="store_true", help="prints the commands and runs nothing")
     add("--submit", action="store_true",
         help="sends a Slurm job for each configuration, and one for the report after them")  # fmt: skip
     add("--site", metavar="FILE",
-        help="of --submit: the site file, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
-    add("--time", default="00:30:00", metavar="LIMIT", help="of each job of --submit [00:30:00]")
-    add("--report-only", action="store_true", help="only makes the report, on the runs that exist")
+        help="site file for --submit, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
+    add("--time", default="00:30:00", metavar="LIMIT", help="time limit of each job of --submit [00:30:00]")
+    add("--report-only", action="store_true", help="trains nothing, and makes the report of the runs that exist")
     add("--no-plots", action="store_true", help="makes the report without charts")
     add("--only", metavar="NAME", help=argparse.SUPPRESS)  # one series, as --submit names it
     return parser
