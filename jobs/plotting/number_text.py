@@ -35,7 +35,10 @@ def size_text(size, _=None):
 
 
 def _milliseconds(seconds):
-    return f"{1e3 * seconds:.1f}" if 1e3 * seconds >= 100 else f"{1e3 * seconds:.3g}"
+    size = abs(1e3 * seconds)
+    if size < 5e-4:
+        return "0.000"
+    return f"{1e3 * seconds:.{1 if size >= 10 else 2 if size >= 1 else 3}f}"
 
 
 def _count(value):

@@ -2,10 +2,13 @@
 
 import re
 
-from . import bandwidth, bars, batches, communication, factors, lines, page, phases, predictions, quantity, slides
+from . import (
+    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, lines, page, phases, predictions,
+    quantity, slides,
+)  # fmt: skip
 from .chart import render
 from .files import write_whole
-from .report import name_of
+from .report import name_of, run_of, runs_of
 
 _SCALINGS = ("weak", "strong")
 
@@ -17,16 +20,20 @@ def file_name(words):
 
 def _with_file_names(all_series):
     """Copies with a `file`: a unique name that may be part of the name of a file."""
-    taken, result = set(), []
-    for series in all_series:
-        base = file_name(name_of(series))
+    names = _unique([name_of(series) for series in all_series])
+    return [{**series, "file": name} for series, name in zip(all_series, names)]
+
+
+def _unique(labels):
+    """The name of a file for each of the labels."""
+    names = []
+    for base in map(file_name, labels):
         name, count = base, 1
-        while name in taken:
+        while name in names:
             count += 1
             name = f"{base}-{count}"
-        taken.add(name)
-        result.append({**series, "file": name})
-    return result
+        names.append(name)
+    return names
 
 
 def _combined(all_series):
@@ -36,6 +43,36 @@ def _combined(all_series):
         for one in quantity.ALL:
             title = f"{one.title.capitalize()}, {scaling} scaling"
             yield lines.chart(f"{scaling}-{one.name}", title, f"{scaling.capitalize()} scaling", members, one)
+
+
+def _learning_of_one(report, series):
+    """How the runs of a series over P learned, each P a curve."""
+    worlds = quantity.worlds_of([series])
+    members = [
+        (f"P = {quantity.world_text(quantity.world_of(point), worlds)}", run_of(report, point))
+        for point in quantity.ordered(series)
+    ]
+    known = [(label, run) for label, run in members if run]
+    return curves.charts(series["file"], name_of(series), name_of(series), known, [series])
+
+
+def _learning_of_singles(report, single):
+    """All in the same charts; nothing where these would repeat the comparison of two runs."""
+    if comparison.comparison_of(report) and len(single) > 1:
+        return ()
+    known = [(name_of(series), run_of(report, series["points"][0])) for series in single]
+    known = [(label, run) for label, run in known if run]
+    if len(single) == 1:
+        known = [("", run) for _, run in known]
+        return curves.charts(single[0]["file"], name_of(single[0]), "Learning curves", known, single)
+    return curves.charts("single", "Single configurations", "Learning curves", known, single)
+
+
+def _confusions(report):
+    known = [one for one in runs_of(report) if one[2].get("evaluation")]
+    names = _unique([label for _, label, _ in known])
+    for (series, label, run), name in zip(known, names):
+        yield confusion.chart(f"{name}-confusion", label, run["evaluation"], [series])
 
 
 def _of_one(series):
@@ -63,10 +100,10 @@ def charts_of(report):
     all_series = _with_file_names(report["series"])
     over_ranks = [series for series in all_series if len(series["points"]) > 1]
     single = [series for series in all_series if len(series["points"]) == 1]
-    made = list(_combined(over_ranks))
+    made = list(comparison.charts(report)) + list(_combined(over_ranks))
     for series in over_ranks:
-        made += _of_one(series)
-    made += _singles(single)
+        made += [*_of_one(series), *_learning_of_one(report, series)]
+    made += [*_learning_of_singles(report, single), *_singles(single), *_confusions(report)]
     made += batches.charts({**report, "series": all_series})
     made += predictions.charts(report)
     return [chart for chart in made if chart is not None]

@@ -1,5 +1,7 @@
 """Where the time of a mean full step goes, stacked over P."""
 
+import textwrap
+
 from matplotlib.patches import Patch
 
 from .bars import rank_categories
@@ -7,7 +9,7 @@ from .chart import Chart, horizontal_grid, legend_below
 from .number_text import significant, unit_of_time
 from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import PHASES, name_of, number
-from .style import PHASE_LOOKS
+from .style import PHASE_LOOKS, plain
 
 _LEAST_LABELLED = 0.07  # share of the axis that a number needs
 _MOST_LABELLED = 8  # points
@@ -51,23 +53,31 @@ def _ground(phase):
     return {"facecolor": face, "edgecolor": "none", "pad": 1} if hatch else None
 
 
-def draw(axes, series):
-    points = [point for point in ordered(series) if phases_of(point)]
-    stacks = [phases_of(point) for point in points]
+def draw_stacks(axes, stacks, names=None):
+    """Bars side by side, with their names below."""
     largest = max(sum(one.values()) for one in stacks)
     factor, unit = unit_of_time([largest])
     top = factor * largest * 1.1 or 1
     for x, seconds in enumerate(stacks):
         _stack(axes, x, seconds, factor, top, len(stacks) <= _MOST_LABELLED)
-    rank_categories(axes, points)
+    if names:
+        axes.set_xticks(range(len(names)), ["\n".join(textwrap.wrap(plain(name), 30)) for name in names])
+        axes.set_xlim(-0.8, len(names) - 0.2)
+        axes.tick_params(length=0, axis="x")
     axes.set_ylim(0, top)
     axes.set_ylabel(f"mean full step, {unit}")
     horizontal_grid(axes)
     seen = [phase for phase in PHASES if any(one[phase] > 0 for one in stacks)]
-    legend_below(axes, [Patch(label=_word(phase), **_look(phase)) for phase in seen])
+    legend_below(axes, [Patch(label=word_of(phase), **_look(phase)) for phase in seen])
 
 
-def _word(phase):
+def draw(axes, series):
+    points = [point for point in ordered(series) if phases_of(point)]
+    draw_stacks(axes, [phases_of(point) for point in points])
+    rank_categories(axes, points)
+
+
+def word_of(phase):
     return "exposed all-reduce" if phase == "all_reduce" else phase
 
 
@@ -82,6 +92,6 @@ def chart(series, section):
     return Chart(
         f"{series['file']}-phases", f"{name_of(series)}: where a step's time goes", section,
         lambda axes: draw(axes, series), ["phase, ms", *[f"P = {world_text(one, worlds)}" for one in worlds]],
-        [[_word(phase), *[significant(1e3 * phases_of(point)[phase]) for point in points]] for phase in PHASES],
+        [[word_of(phase), *[significant(1e3 * phases_of(point)[phase]) for point in points]] for phase in PHASES],
         remarks, series=[series], topics=("phase", "explains"),
     )  # fmt: skip

@@ -12,6 +12,10 @@ Finding = namedtuple("Finding", "about text")
 """`about` is the label of a series; empty: the study as a whole."""
 
 REMEDY = "write it again with `rueda report RUN_DIR... --out DIR`"
+Curve = namedtuple("Curve", "known points")
+"""In how many epochs a figure is known, and [(epoch, value)] of those that are drawn."""
+
+IMAGE_BYTES = 32 * 32 * 3
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
 
 
@@ -76,6 +80,36 @@ def name_of(series):
     return label if is_own(series) or source in label else f"{label} ({source})"
 
 
+def curve_of(run, key):
+    """The Curve that a run learned, without values that are not finite."""
+    learning = run.get("learning")
+    known = learning.get(key) if isinstance(learning, dict) else None
+    lists = [known.get(one) if isinstance(known, dict) else None for one in ("epochs", "values")]
+    pairs = zip(*lists) if all(isinstance(one, list) for one in lists) else ()
+    points = [(number(epoch), number(value)) for epoch, value in pairs]
+    points = [point for point in points if None not in point]
+    return Curve(max(len(points), int((number(known.get("known")) if points else None) or 0)), points)
+
+
+def runs_of(report):
+    """[(series, label, run)]: the runs that stand for points, each once, where it is first shown."""
+    runs = {text(run.get("path")): run for run in entries(report, "runs")}
+    found = {}
+    for series in report["series"]:
+        for point in series["points"]:
+            path = text(point.get("run"))
+            if path in runs:
+                ranks = f", P = {int(point['ranks'])}" if len(series["points"]) > 1 else ""
+                found.setdefault(path, (series, name_of(series) + ranks, runs[path]))
+    return list(found.values())
+
+
+def run_of(report, point):
+    """The run that stands for a point, or None."""
+    path = text(point.get("run"))
+    return next((run for run in entries(report, "runs") if path and text(run.get("path")) == path), None)
+
+
 def tables_of(report):
     """All tables: (heading of their part, tables)."""
     layouts = report.get("layouts")
@@ -83,6 +117,47 @@ def tables_of(report):
     for layout in layouts if isinstance(layouts, dict) else ():
         parts.append((f"Layout {text(layout)}", entries(layouts, layout)))
     return [(heading, tables) for heading, tables in parts if tables]
+
+
+def _whole(value, least=0, most=math.inf):
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _check_samples(samples, classes):
+    for one in [*entries(samples, "first"), *entries(samples, "mistakes")]:
+        if not all(_whole(one.get(key), 0, classes - 1) for key in ("label", "predicted")) or not _whole(one.get("image")):
+            raise ValueError("a sample image is of no class")
+        if not isinstance(one.get("rgb"), str) or not re.fullmatch(f"[0-9a-f]{{{2 * IMAGE_BYTES}}}", one["rgb"]):
+            raise ValueError("a sample image does not have 32 x 32 pixels")
+
+
+def checked_evaluation(evaluation, where):
+    """What `rueda evaluate --json` wrote, as those who draw it rely on it. Raises ValueError."""
+    try:
+        counts, classes = evaluation["confusion"], evaluation["classes"]
+        if not _whole(evaluation["val_samples"]) or number(evaluation["val_accuracy"]) is None:
+            raise ValueError("it has no accuracy")
+        if not classes or len(counts) != len(classes) or any(len(row) != len(classes) for row in counts):
+            raise ValueError("the confusion matrix is not as wide and high as there are classes")
+        known = [one[key] for one in classes for key in ("images", "correct")]
+        if not all(_whole(count) for row in [*counts, known] for count in row):
+            raise ValueError("an image count is not a whole number")
+        if isinstance(evaluation.get("samples"), dict):
+            _check_samples(evaluation["samples"], len(classes))
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{where} is no evaluation: {error!r}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    return evaluation
+
+
+def _check_evaluations(report, path):
+    for i, run in enumerate(entries(report, "runs")):
+        if run.get("evaluation") is not None:
+            try:
+                checked_evaluation(run["evaluation"], f"{path}: runs[{i}].evaluation")
+            except ValueError as error:
+                raise Unusable(f"{error}; {REMEDY}") from None
 
 
 def _checked(report, path):
@@ -103,6 +178,7 @@ def _checked(report, path):
     for heading, tables in tables_of(report)[1:]:
         for i, table in enumerate(tables):
             _check_table(table, f"{path}: {heading}, table {i}")
+    _check_evaluations(report, path)
     return report
 
 

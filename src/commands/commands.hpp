@@ -114,9 +114,9 @@ int run_evaluate(const EvaluateOptions& options);
 
 /// The options of `rueda report`.
 struct ReportOptions {
-  std::vector<std::string> places;  ///< run directories, directories of studies, run.json files
-  std::string out;                  ///< empty: only the overview is printed
-  std::string title = "Scaling study";
+  std::vector<std::string> places;   ///< run directories, directories of studies, run.json files
+  std::string out;                   ///< empty: only the overview is printed
+  std::string title;                 ///< empty: by what is reported
   std::string purpose = "all";       ///< one of Purpose's words, or all of them
   double efficiency_percent = 80;    ///< that Purpose::efficiency keeps
   FindingOptions findings;           ///< set by the two above

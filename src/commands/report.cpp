@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <ostream>
 
 #include "base/json/bounded_json.hpp"
@@ -53,6 +54,33 @@ Tables all_tables(const Report& report, const std::vector<Observation>& observat
   return tables;
 }
 
+/// The run of a place that is its directory or file; null for a directory that holds several.
+const RunResult* run_named(const Study& study, const std::string& place) {
+  for (const RunResult& run : study.runs)
+    for (const auto& name : {run.file, run.file.parent_path(), run.file.parent_path() / ""})
+      if (name.lexically_normal() == std::filesystem::path(place).lexically_normal()) return &run;
+  return nullptr;
+}
+
+/// Of exactly two runs that were named.
+std::optional<Comparison> comparison_of(const Study& study, const Texts& places) {
+  if (places.size() != 2 || study.runs.size() != 2) return {};
+  const RunResult *a = run_named(study, places[0]), *b = run_named(study, places[1]);
+  if (a == nullptr || b == nullptr || a == b) return {};
+  return compare(*a, *b);
+}
+
+/// As given, else by what is reported.
+std::string title_of(const ReportOptions& options, const Study& study, const Report& report) {
+  if (!options.title.empty()) return options.title;
+  if (report.comparison) {
+    const auto& [a, b] = report.comparison->runs;
+    return "Runs " + folder_name(a->file) + " and " + folder_name(b->file);
+  }
+  const bool alone = study.runs.size() == 1 && report.series.size() == 1;
+  return alone ? "Run " + folder_name(study.runs.front().file) : "Scaling study";
+}
+
 bool must_draw(const ReportOptions& options) { return options.slides || options.plots == "on"; }
 
 /// Plots, page and slides, or one line that says what is missing.
@@ -98,9 +126,8 @@ void run_command(const ReportOptions& options, std::ostream& out) {
   const Study study = load_study({options.places.begin(), options.places.end()});
   const std::vector<Observation> observations = observe_everything(study, options);
   const std::vector<Series> series = make_series(observations);
-  Report report{.title = options.title,
-                .made_with = "rueda " + program_version(),
-                .series = evaluate(series)};
+  Report report{.made_with = "rueda " + program_version(), .series = evaluate(series)};
+  report.runs = runs_shown(report.series);
   add_tables(report, study, observations, options);
   if (!options.check.empty()) {
     check_tables(options.check, all_tables(report, observations), out);
@@ -109,7 +136,10 @@ void run_command(const ReportOptions& options, std::ostream& out) {
   report.findings = findings(study, report.series, options.findings);
   for (const std::string& file : options.predictions)
     report.predictions.push_back(read_prediction(file));
+  report.comparison = comparison_of(study, options.places);
+  report.title = title_of(options, study, report);
   out << to_text(overview_table(report.series)) << findings_text(report.findings, false);
+  if (report.comparison) out << comparison_text(*report.comparison);
   if (options.out.empty()) return;
   write_report(options.out, report);
   out << "\nWritten to " << options.out << ": report.md, report.json, tables/*.csv";

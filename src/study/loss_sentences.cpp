@@ -9,8 +9,8 @@ namespace {
 constexpr double kWorthNaming = 0.05;  // of the loss
 
 std::string phase_name(std::size_t p) {
-  if (p == kAllReduce) return "the exposed all-reduce";
-  return std::string(kPhaseNames[p]);
+  if (p == kAllReduce) return "the " + phase_words(p);
+  return phase_words(p);
 }
 
 struct LossPart {

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "display/text.hpp"
 #include "record/json_parts.hpp"
+#include "study/learning_json.hpp"
 #include "study/sentence.hpp"
 #include "study/table_json.hpp"
 
@@ -108,6 +109,12 @@ Json phases_if_run(const PointFigures& f, const PhaseSeconds& phases) {
 Json step_phases(const PointFigures& f) { return phases_if_run(f, f.step_phases); }
 Json epoch_phases(const PointFigures& f) { return phases_if_run(f, f.epoch_phases); }
 
+/// The `path` of one of `runs`.
+std::optional<std::string> path_of_run(const PointFigures& f) {
+  if (f.run == nullptr) return {};
+  return run_path(*f.run);
+}
+
 std::optional<std::size_t> rank_batch(const PointFigures& f) {
   if (f.point->rank_batch == 0) return {};
   return f.point->rank_batch;
@@ -148,7 +155,8 @@ const std::tuple kPointFields{
     Field{"losses", losses_json},
     Field{"device_seconds", &PointFigures::device_seconds},
     Field{"joules", joules},
-    Field{"watt_hours", watt_hours}};
+    Field{"watt_hours", watt_hours},
+    Field{"run", path_of_run}};
 
 const char* processor_name(const Series& series) {
   constexpr std::array kProcessors = {"cpu", "gpu", "timed"};
@@ -197,6 +205,17 @@ std::string footer(const Report& report) {
          ". GB = 10^9 bytes; times of a step or a collective are those of the slowest rank.\n";
 }
 
+Json comparison_json(const Comparison& comparison) {
+  Json j = {{"findings", comparison.findings}, {"tables", json_of(comparison.tables)}};
+  for (const RunResult* run : comparison.runs) {
+    Json one = learned_json(*run);
+    one.erase("evaluation");  // which is in `runs`, or of a repeat
+    one["phases"] = phases_json(full_step_phases(*run));
+    j["runs"].push_back(std::move(one));
+  }
+  return j;
+}
+
 std::string report_json(const Report& report) {
   Json j = {{"schema", "rueda-report"},
             {"schema_version", kReportSchemaVersion},
@@ -204,9 +223,13 @@ std::string report_json(const Report& report) {
             {"made_with", report.made_with},
             {"findings", json_of(report.findings)},
             {"series", values_of(report.series, series_json)},
+            {"runs", Json::array()},
+            {"comparison", nullptr},
             {"tables", json_of(report.tables)},
             {"layouts", Json::object()},
             {"predictions", Json::array()}};
+  if (report.comparison) j["comparison"] = comparison_json(*report.comparison);
+  for (const RunResult* run : report.runs) j["runs"].push_back(learned_json(*run));
   for (const auto& [name, tables] : report.layouts) j["layouts"][name] = json_of(tables);
   for (const std::string& text : report.predictions) j["predictions"].push_back(Json::parse(text));
   return text_of(j, 1) + "\n";
@@ -220,6 +243,14 @@ std::string heading_of(const std::string& about, bool markdown) {
 }
 
 }  // namespace
+
+std::vector<const RunResult*> runs_shown(const StudyFigures& all) {
+  std::vector<const RunResult*> runs;
+  for (const SeriesFigures& series : all)
+    for (const PointFigures& f : series.points)
+      if (f.run != nullptr) runs.push_back(f.run);
+  return each_once(runs);
+}
 
 std::string findings_text(const std::vector<Finding>& findings, bool markdown) {
   std::string text;
@@ -241,10 +272,18 @@ void write_report(const fs::path& folder, const Report& report) {
   make_folder(folder);
   write_output(folder / "report.json", report_json(report));
   std::string text = "# " + report.title + "\n";
+  Tables all = report.tables;
+  if (report.comparison) {
+    const Comparison& comparison = *report.comparison;
+    text += "\n## Comparison\n";
+    for (const std::string& finding : comparison.findings) text += "\n- " + finding;
+    text += "\n" + tables_markdown(comparison.tables);
+    all.insert(all.end(), comparison.tables.begin(), comparison.tables.end());
+  }
   if (!report.findings.empty()) text += "\n## Findings\n" + findings_text(report.findings, true);
   text += "\n## Tables\n" + tables_markdown(report.tables) + footer(report);
   write_output(folder / "report.md", text);
-  write_csv(folder / "tables", report.tables);
+  write_csv(folder / "tables", all);
   for (const auto& [name, tables] : report.layouts) {
     write_output(folder / (name + ".md"),
                  "# " + report.title + "\n" + tables_markdown(tables) + footer(report));

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "study/comparison.hpp"
 #include "study/figures.hpp"
 #include "study/study.hpp"
 #include "study/table.hpp"
@@ -88,14 +90,20 @@ inline constexpr int kReportSchemaVersion = 2;
 
 /// Everything that a report says, in no form yet.
 struct Report {
-  std::string title;
+  std::string title = {};
   std::string made_with;  ///< program and version
   StudyFigures series = {};
   Tables tables = {};
   std::vector<Finding> findings = {};
   std::map<std::string, Tables> layouts = {};  ///< hand-ins by name
-  Texts predictions = {};                      ///< JSON texts of `rueda predict --json`, checked
+  /// Those that stand for the points of the series, each once.
+  std::vector<const RunResult*> runs = {};
+  std::optional<Comparison> comparison = {};
+  Texts predictions = {};  ///< JSON texts of `rueda predict --json`, checked
 };
+
+/// The run of each point, each once.
+std::vector<const RunResult*> runs_shown(const StudyFigures& all);
 
 /// Grouped by what they are about, for report.md or for a terminal.
 std::string findings_text(const std::vector<Finding>& findings, bool markdown);

@@ -17,6 +17,11 @@ inline constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked fo
 
 inline std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
+inline std::string phase_words(std::size_t phase) {
+  if (phase == kAllReduce) return "exposed all-reduce";
+  return std::string(kPhaseNames[phase]);
+}
+
 inline std::string rank_words(std::size_t ranks) { return counted(ranks, "rank"); }
 
 /// "a, b and c"; not empty.

@@ -7,6 +7,7 @@
 #include "base/json/json_fields.hpp"
 #include "record/json_parts.hpp"
 #include "record/run_json.hpp"
+#include "rueda/data/dataset.hpp"
 
 namespace rueda {
 namespace {
@@ -44,6 +45,48 @@ void read_epochs(RunResult& run, const JsonView& j) {
   }
 }
 
+const std::string kEvaluationRemedy = "write it again with rueda evaluate --json, or remove it";
+
+void check_sample(const JsonView& j, std::size_t classes) {
+  j.at("label").whole(0, double(classes - 1));
+  j.at("predicted").whole(0, double(classes - 1));
+  const std::string rgb = j.at("rgb").raw_text();
+  const bool hex = rgb.find_first_not_of("0123456789abcdef") == rgb.npos;
+  if (!hex || rgb.size() != 2 * kImageBytes) j.at("rgb").refuse("is no image of 32 x 32 pixels");
+}
+
+/// What those who draw rely on: as many rows and columns as classes, and images of these classes.
+void check_answers(const JsonView& j) {
+  const std::size_t classes = j.at("classes").elements().size();
+  if (classes == 0) j.at("classes").refuse("has no class");
+  const std::vector<JsonView> rows = j.at("confusion").elements();
+  if (rows.size() != classes) j.at("confusion").refuse("does not have a row for each class");
+  for (const JsonView& row : rows)
+    if (row.elements().size() != classes) row.refuse("does not have a column for each class");
+  const JsonView samples = j.part("samples");
+  for (const char* kind : {"first", "mistakes"})
+    for (const JsonView& sample : samples.items(kind)) check_sample(sample, classes);
+}
+
+EvaluationRecord read_evaluation(const fs::path& file) {
+  const InputFile input{file, file.string(), kEvaluationRemedy};
+  const JsonView::Json json = read_json(input);
+  const JsonView j(json, input);
+  j.require_schema(kEvaluationSchema, kEvaluationVersion, kEvaluationName);
+  EvaluationRecord evaluation;
+  evaluation.weights = j.text_if_any("weights");
+  read_fields(j, evaluation.score, kTestScoreFields);
+  check_answers(j);
+  read_fields(j, evaluation, kAnswerFields);
+  return evaluation;
+}
+
+/// Of the run in its directory, which was read before it.
+void load_evaluation(Study& study, const fs::path& file) {
+  for (RunResult& run : study.runs)
+    if (run.file.parent_path() == file.parent_path()) run.evaluation = read_evaluation(file);
+}
+
 constexpr const char* kAttemptName = "attempt.json";
 constexpr std::size_t kMostAttemptBytes = 10'000'000;
 constexpr int kMostLevels = 5;
@@ -79,7 +122,7 @@ Attempt read_attempt(const fs::path& file) {
 /// cannot be listed is left out.
 void list_files(const fs::path& folder, int level, std::vector<fs::path>& files) {
   std::error_code error;
-  for (const char* name : {kRunJsonName, kAttemptName})
+  for (const char* name : {kRunJsonName, kAttemptName, kEvaluationName})
     if (fs::is_regular_file(folder / name, error)) files.push_back(folder / name);
   if (level == kMostLevels) return;
   std::vector<fs::path> below;
@@ -90,6 +133,7 @@ void list_files(const fs::path& folder, int level, std::vector<fs::path>& files)
 }
 
 void load_file(Study& study, const fs::path& path) {
+  if (path.filename() == kEvaluationName) return load_evaluation(study, path);
   if (path.filename() == kAttemptName) {
     Attempt attempt = read_attempt(path);
     if (attempt.exit_code != 0) study.failed.push_back(std::move(attempt));
@@ -139,6 +183,12 @@ std::span<const EpochFigures> stretch_of(const RunResult& run) {
 }
 
 }  // namespace
+
+std::string folder_name(const fs::path& file) {
+  const auto folder = file.parent_path().filename().string();
+  if (folder.empty()) return file.string();
+  return folder;
+}
 
 RunResult read_run(const std::filesystem::path& file) {
   const InputFile input{file, file.string(), kRunRemedy};

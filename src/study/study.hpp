@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/statistics.hpp"
+#include "record/evaluation_record.hpp"
 #include "record/run_figures.hpp"
 
 namespace rueda {
@@ -28,6 +30,7 @@ struct RunResult : RunFacts {
   std::vector<std::pair<std::string, Spread>> startup;
   std::vector<EpochFigures> epochs;  ///< finished ones
   RunSummary summary;                ///< "steady": of the first epoch where it is the only one
+  std::optional<EvaluationRecord> evaluation;  ///< of its weights, where its directory has one
 
   std::size_t world_size() const noexcept { return ranks.size(); }
   std::size_t hosts() const { return each_once(values_of(ranks, &RankInfo::host)).size(); }
@@ -37,6 +40,9 @@ struct RunResult : RunFacts {
   bool sums_go_over_links() const { return !sums_by("shared"); }
 };
 using Runs = std::vector<RunResult>;
+
+/// The name of the directory that a file of a run lies in.
+std::string folder_name(const std::filesystem::path& file);
 
 inline const std::string& model_of(const RunResult& run) { return run.config.model; }
 /// Pixels.
@@ -95,11 +101,11 @@ struct Study {
   std::vector<Unreadable> unreadable;  ///< in directories that hold others
 };
 
-/// Reads run.json and attempt.json of every directory below `places` (five
-/// levels deep, symbolic links are not followed); a place may also be such a
-/// file. Files found below count once. Throws InputError if a place is not
-/// there or none holds anything, and if a place's own file cannot be read; one
-/// that lies deeper is put into `unreadable`.
+/// Reads run.json, attempt.json and a run's evaluation.json of every directory
+/// below `places` (five levels deep, symbolic links are not followed); a place
+/// may also be a file of the first two. Files found below count once. Throws InputError if a place
+/// is not there or none holds anything, and if a place's own file cannot be read; one that lies
+/// deeper is put into `unreadable`.
 Study load_study(const std::vector<std::filesystem::path>& places);
 
 }  // namespace rueda

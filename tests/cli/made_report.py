@@ -78,10 +78,46 @@ def batches(rows):
     return {"id": "batches", "title": "Batches", "columns": columns, "rows": [list(row) for row in rows], "notes": []}
 
 
+def curve(values, epochs=None, known=None):
+    epochs = epochs or list(range(1, len(values) + 1))
+    return {"known": known or len(values), "epochs": epochs, "values": list(values)}
+
+
+def run(path, loss=(2, 1), accuracy=(0.3, 0.6), val_loss=(2.5,), val_accuracy=(0.5,), evaluation=None, **more):
+    """What a run learned in two epochs, the last of which was evaluated."""
+    learning = {
+        "epochs": len(loss), "loss": curve(loss), "accuracy": curve(accuracy),
+        "val_loss": curve(val_loss, [2]), "val_accuracy": curve(val_accuracy, [2]),
+    }  # fmt: skip
+    return {"path": path, "name": path, "model": "resnet20", "learning": learning, "evaluation": evaluation, **more}
+
+
+def evaluation(names=("cat", "dog"), counts=((3, 1), (2, 4))):
+    """Ten test images, with one sample of each kind."""
+    classes = [
+        {"name": name, "images": sum(row), "correct": row[i], "predicted": sum(one[i] for one in counts)}
+        for i, (name, row) in enumerate(zip(names, counts))
+    ]  # fmt: skip
+    sample = {"image": 7, "label": 0, "predicted": 1, "probability": 0.75, "rgb": "ff8000" * 1024}
+    return {
+        "weights": "runs/one/weights.safetensors", "val_loss": 1.5, "val_accuracy": 0.7, "val_samples": 10,
+        "confusion": [list(row) for row in counts], "classes": classes,
+        "samples": {"first": [{**sample, "image": 0, "predicted": 0}], "mistakes": [sample]},
+    }  # fmt: skip
+
+
+def alone(name, path):
+    """A series of one run."""
+    one = series(name, [point(1, 8.0, repeats=1, run=path, phases=phases(forward=0.03, backward=0.06))], "single")
+    one["points"][0].update(speedup=None, efficiency=None)  # as a report has it
+    return one
+
+
 def report(all_series, tables=(), **more):
     return {
         "schema": "rueda-report", "schema_version": 2, "title": "A study", "made_with": "rueda 1.2.3",
-        "series": all_series, "tables": list(tables), "findings": [], "layouts": {}, "predictions": [], **more,
+        "series": all_series, "runs": [], "comparison": None, "tables": list(tables), "findings": [], "layouts": {},
+        "predictions": [], **more,
     }  # fmt: skip
 
 

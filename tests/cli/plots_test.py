@@ -24,7 +24,9 @@ sys.path.insert(0, str(JOBS))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     import plot_layers
-    from plotting import bandwidth, bars, batches, communication, factors, lines, output, phases, predictions, quantity, slides
+    from plotting import (
+        bandwidth, bars, batches, communication, confusion, factors, lines, output, phases, predictions, quantity, slides,
+    )  # fmt: skip
     from plotting.chart import LOG, new_figure
     from plotting.number_text import cell_text
 
@@ -170,6 +172,74 @@ class Charts(unittest.TestCase):
         titles = [chart.title for chart in batches.charts(made.report(series))]
         self.assertEqual(titles, ["resnet18, CPU: batch sizes", "resnet18, GPU: batch sizes"])
 
+    @staticmethod
+    def charts_by_name(report):
+        return {chart.name: chart for chart in output.charts_of(report)}
+
+    def test_a_run_alone_shows_how_it_learned(self):
+        charts = self.charts_by_name(made.report([made.alone("m", "runs/one")], runs=[made.run("runs/one")]))
+        loss, accuracy = (charts[f"m-64-per-rank-{kind}"].figure().axes[0] for kind in ("loss", "accuracy"))
+        self.assertEqual(curves(loss), [[[1, 2], [2, 1]], [[2], [2.5]]])
+        self.assertEqual(curves(accuracy), [[[1, 2], [30, 60]], [[2], [50]]])
+        self.assertEqual(labels(loss), ["test images", "training images"])
+        # Of every P of a series, in one chart.
+        series = made.resnet20()
+        runs = [made.run(f"runs/{i}", accuracy=(0.1 * i, 0.2 * i)) for i in range(1, 4)]
+        for point, run in zip(series["points"], runs):
+            point["run"] = run["path"]
+        charts = self.charts_by_name(made.report([series], runs=runs))
+        axes = charts["resnet20-64-per-rank-accuracy"].figure().axes[0]
+        self.assertEqual([line for line in curves(axes) if len(line[0]) == 2], [[[1, 2], [10 * i, 20 * i]] for i in range(1, 4)])
+        self.assertEqual(labels(axes)[:3], ["P = 1", "P = 2", "P = 4"])
+
+    def test_what_curves_do_not_show_is_remarked(self):
+        def remarks(**more):
+            run = made.run("runs/one")
+            run["learning"].update(more)
+            charts = self.charts_by_name(made.report([made.alone("m", "runs/one")], runs=[run]))
+            return " ".join(charts["m-64-per-rank-loss"].remarks)
+
+        self.assertEqual(remarks(), "Training images: means over the epoch, while they were trained on.")
+        self.assertIn("500 are drawn", remarks(loss=made.curve((2, 1), known=10000)))
+        self.assertIn("not a finite number in every epoch", remarks(loss=made.curve((2,))))
+        self.assertIn("not a finite number in every epoch", remarks(loss=made.curve((2, float("nan")), known=1)))
+        # Where nothing was computed there is nothing to draw.
+        run = made.run("runs/one", loss=(), accuracy=(), val_loss=(), val_accuracy=())
+        names = self.charts_by_name(made.report([made.alone("m", "runs/one")], runs=[run]))
+        self.assertEqual([name for name in names if "loss" in name or "accuracy" in name], [])
+
+    def test_more_runs_than_a_chart_holds_get_several(self):
+        series = [made.alone(f"m{i}", f"runs/{i}") for i in range(10)]
+        charts = self.charts_by_name(made.report(series, runs=[made.run(f"runs/{i}") for i in range(10)]))
+        parts = [charts[name].figure().axes[0] for name in ("single-loss", "single-loss-2")]
+        self.assertEqual([len(labels(axes)) for axes in parts], [8 + 2, 2 + 2])
+
+    def test_a_confusion_matrix_names_its_classes_and_mistakes(self):
+        chart = confusion.chart("c", "m", made.evaluation())
+        axes = chart.figure().axes[0]
+        self.assertEqual([one.get_text() for one in axes.get_yticklabels()], ["cat", "dog"])
+        self.assertEqual([one.get_text() for one in axes.texts], ["3", "1", "2", "4"])
+        self.assertEqual(axes.get_title(), "m: accuracy 70.00 % of 10 test images")
+        self.assertIn("dog taken for cat (2 of 6); cat taken for dog (1 of 4)", chart.remarks[-1])
+        # Of a hundred classes neither numbers nor all names can be read.
+        names = [f"class number {i}" for i in range(100)]
+        counts = [[5 * (i == j) for j in range(100)] for i in range(100)]
+        chart = confusion.chart("c", "m", made.evaluation(names, counts))
+        axes = chart.figure().axes[0]
+        self.assertEqual([one.get_text() for one in axes.get_yticklabels()], names[::4])
+        self.assertEqual(([*axes.texts], len(chart.remarks), len(chart.rows)), ([], 1, 100))
+
+    def test_two_runs_are_compared(self):
+        runs = [made.run(name, phases=made.phases(forward=0.03, all_reduce=more)) for name, more in (("one", 0), ("two", 0.01))]
+        series = [made.alone("m1", "one"), made.alone("m2", "two")]
+        comparison = {"runs": runs, "findings": ["A is faster."], "tables": [made.table()]}
+        charts = self.charts_by_name(made.report(series, runs=runs, comparison=comparison))
+        axes = charts["comparison-phases"].figure().axes[0]
+        self.assertEqual([height for height in heights(axes) if height], [30, 30, 10])
+        self.assertEqual([one.get_text() for one in axes.get_xticklabels()], ["A: one", "B: two"])
+        self.assertEqual(labels(charts["comparison-accuracy"].figure().axes[0])[:2], ["A: one", "B: two"])
+        self.assertNotIn("single-loss", charts)  # would show the same
+
     def test_predicted_beside_measured(self):
         names = ("ranks", "fitted", "measured_epoch_seconds", "predicted_epoch_seconds")
         rows = [dict(zip(names, row)) for row in ((1, "yes", 8, 8.2), (2, "yes", 5, 4.5), (4, "no", 4, 3))]
@@ -257,7 +327,8 @@ class Charts(unittest.TestCase):
     def test_numbers_read_as_in_the_programs_own_tables(self):
         for cell, show, wanted in (
             (11173962, "count", "11,173,962"), (13.6, "seconds", "13.600"), (0.02139, "seconds", "0.0214"),
-            (0.5439, "millis", "543.9"), (0.0123, "millis", "12.3"), (3571.2, "rate", "3,571"), (45.18, "rate", "45.2"),
+            (0.5439, "millis", "543.9"), (0.0123, "millis", "12.3"), (-0.2575, "millis", "-257.5"),
+            (0.022, "millis", "22.0"), (8.6e-6, "millis", "0.009"), (0.00123, "millis", "1.23"), (3571.2, "rate", "3,571"), (45.18, "rate", "45.2"),
             (1.679, "ratio", "1.68"), (0.84, "percent", "84.0"), (44.7e6, "bytes", "44.7 MB"), (12, "bytes", "12 B"),
             (1.2344, "gigabytes", "1.23"), (0, "seconds", "0.000"), (None, "rate", "-"), ("", "text", "-"),
             (float("nan"), "ratio", "-"), ("refused", "seconds", "refused"), (64.0, "text", "64"), (0.1, "text", "0.1"),
@@ -346,15 +417,64 @@ class Files(unittest.TestCase):
         self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
         self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
 
-    @long
-    def test_a_point_alone_has_no_speedup(self):
-        alone = made.resnet20()
-        del alone["points"][::2]
-        alone["points"][0].update(speedup=None, efficiency=None)  # as a report has it
-        made.write(self.folder, made.report([alone]))
-        self.assertEqual(self.run_script(self.folder).returncode, 0)
-        summary = (self.folder / "report.html").read_text(encoding="utf-8").partition("<nav")[0]
-        self.assertEqual(summary.count('<td class="number">-</td>'), 2)
+    def page_of(self, content):
+        """Its texts, and the HTML before and behind the list of sections."""
+        made.write(self.folder, content)
+        done = self.run_script(self.folder, "--formats", "png")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        html = (self.folder / "report.html").read_text(encoding="utf-8")
+        return Page(html), *html.split("<nav", 1)
+
+    def test_the_page_of_a_run_begins_with_what_it_learned(self):
+        names = (ODD, "a\nb\x1b\u202e")
+        run = made.run("one", evaluation=made.evaluation(names))
+        page, first, _ = self.page_of(made.report([made.alone(ODD, "one")], title=ODD, runs=[run]))
+        words = ("test accuracy 50.0 % after epoch 2; 8 s an epoch", "loss over epochs", "accuracy over epochs",
+                 "accuracy 70.00 % of 10 test images", "The first test images", "✓ right, 75 %", "surest", "✗ a b, 75 %",
+                 "images/s", "where a step")  # fmt: skip
+        places = [first.index(word) for word in words]
+        self.assertEqual(places, sorted(places))
+        self.assertNotIn("speedup", first)
+        self.assertEqual(page.tags.count("img"), 2 + 1 + 2 + 1 + 2)
+        self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
+        self.assertNotRegex(first, "[\x1b\u202e]")
+        # One epoch, no evaluation.
+        short = made.run("one", loss=(2,), accuracy=(0.125,), val_loss=(), val_accuracy=())
+        _, first, _ = self.page_of(made.report([made.alone("m", "one")], runs=[short]))
+        self.assertIn("training accuracy 12.5 % after epoch 1; ", first)
+        self.assertNotIn("test images", first)
+        # The best epoch is known only where all are drawn.
+        for known, best in ((3, True), (9, False)):
+            run = made.run("one", loss=(2, 1, 1))
+            run["learning"]["val_accuracy"] = made.curve((0.2, 0.6, 0.5), known=known)
+            _, first, _ = self.page_of(made.report([made.alone("m", "one")], runs=[run]))
+            self.assertIn("test accuracy 50.0 % after epoch 3", first)
+            self.assertEqual("best 60.0 % after epoch 2" in first, best)
+
+    def test_the_page_of_two_runs_begins_with_their_comparison(self):
+        runs = [made.run(name, phases=made.phases(forward=0.03)) for name in ("one", "two")]
+        comparison = {"runs": runs, "findings": ["A is *faster*."], "tables": [made.table(title="Differing")]}
+        content = made.report([made.alone("m1", "one"), made.alone("m2", "two")], runs=runs, comparison=comparison)
+        page, first, behind = self.page_of(content)
+        for word in ("A is <em>faster</em>.", "A and B: loss over epochs", "Differing"):
+            self.assertIn(word, first)
+        self.assertIn("<b>m1, 64 per rank</b>", behind)
+        self.assertNotIn("Charts: Comparison", page.texts)
+
+    def test_damaged_evaluations_are_refused(self):
+        def damaged(**more):
+            evaluation = made.evaluation()
+            evaluation.update(more)
+            made.write(self.folder, made.report([made.alone("m", "one")], runs=[made.run("one", evaluation=evaluation)]))
+            self.refused("runs[0].evaluation")
+
+        damaged(confusion=[[1, 2]])
+        damaged(confusion=[[1, 2], [3, -4]])
+        damaged(val_accuracy=None)
+        damaged(classes=[{"name": "cat"}, {"name": "dog"}])
+        sample = made.evaluation()["samples"]["first"][0]
+        damaged(samples={"first": [{**sample, "label": 2}]})
+        damaged(samples={"mistakes": [{**sample, "rgb": "zz" * 3072}]})
 
     def test_bad_reports_are_refused_before_anything_is_written(self):
         self.refused("report.json cannot be read")

@@ -5,6 +5,8 @@ usage: report_test.py RUEDA MPIEXEC
 """
 
 import csv
+import json
+import shutil
 import subprocess
 
 from rueda_runs import ProgramCase, long, main
@@ -181,7 +183,7 @@ class Report(ProgramCase):
         self.assertFalse((self.folder / "executed").exists())
         self.assertIn("Drawn: report.html", out)
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
-        self.assertIn("<h1>Scaling study</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
+        self.assertIn("<h1>Run one</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
         self.assertTrue((self.folder / "drawn/slides.pdf").read_bytes().startswith(b"%PDF"))
 
     def test_without_matplotlib_it_says_so(self):
@@ -191,9 +193,82 @@ class Report(ProgramCase):
         refused = self.program.run("report", "runs", "--out", "bare", "--slides", RUEDA_PLOT_PYTHON="false")
         self.refused(refused, "--slides", "matplotlib")
 
+    def test_two_runs_that_are_named_are_compared(self):
+        out = self.made("report", "runs/two", "runs/one", "--out", "pair", "--plots", "off").out
+        said = " ".join(out.split())
+        self.assertRegex(said, "A is runs/two, B is runs/one. They differ in ranks(,| and) images of a step")
+        self.assertLessEqual(max(len(line) for line in out.splitlines()), 80)
+        report = self.read("pair/report.json")
+        self.assertEqual(report["title"], "Runs two and one")
+        comparison = report["comparison"]
+        self.assertEqual([run["name"] for run in comparison["runs"]], ["two", "one"])
+        steps = {row[0]: row[1:] for table in comparison["tables"] if table["id"] == "comparison_steps" for row in table["rows"]}
+        for column in (0, 1, 2):  # the phases add up to the step
+            parts = sum(row[column] for phase, row in steps.items() if phase != "step")
+            self.assertAlmostEqual(parts, steps["step"][column], delta=1e-9)
+        text = (self.folder / "pair/report.md").read_text(encoding="utf-8")
+        self.assertLess(text.index("## Comparison"), text.index("## Findings"))
+        for finding in comparison["findings"]:
+            self.assertIn(f"- {finding}\n", text)
+        self.assertTrue((self.folder / "pair/tables/comparison_settings.csv").exists())
+        # What both are compared in is still there, and directories with several runs are an overview.
+        self.assertEqual([point["ranks"] for point in report["series"][0]["points"]], [1, 2])
+        for places in (["runs"], ["runs/one", "runs/two", "runs/three"], ["runs/one", "runs/one"], ["runs/one/run.json", "runs"]):
+            self.assertNotIn("Comparison", self.made("report", *places).out)
+        self.assertIn("Comparison", self.made("report", "runs/one/run.json", "runs/two/").out)
+
     def test_only_one_rank_prints(self):
         result = self.completed(self.program.run_ranks(2, "report", "runs"))
         self.assertEqual(result.out.count("Scaling by epoch time"), 1)
+
+
+class Learned(ProgramCase):
+    """A run that computes, and its evaluation in its directory."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.made("train", "--data", "data", "--model", "resnet20", "--image-size", "8", "--batch-per-rank", "32", "--epochs", "2",
+                 "--run-dir", "run")  # fmt: skip
+        cls.made("evaluate", "--init-weights", "run", "--data", "data", "--json", "run/evaluation.json")
+
+    def reported(self, *places):
+        self.made("report", *places, "--out", "report", "--plots", "off")
+        return self.read("report/report.json")
+
+    def test_a_report_has_what_a_run_learned_and_its_evaluation(self):
+        report, record = self.reported("run"), self.read("run/run.json")
+        (run,) = report["runs"]
+        self.assertEqual((run["path"], run["name"]), ("run", "run"))
+        self.assertEqual(report["series"][0]["points"][0]["run"], "run")
+        for key in ("loss", "accuracy", "val_loss", "val_accuracy"):
+            wanted = [epoch[key] for epoch in record["epochs"]]
+            self.assertEqual(run["learning"][key], {"known": 2, "epochs": [1, 2], "values": wanted})
+        evaluation = self.read("run/evaluation.json")
+        for key in ("val_accuracy", "confusion", "classes", "samples"):
+            self.assertEqual(run["evaluation"][key], evaluation[key])
+
+    def test_a_damaged_evaluation_is_refused_or_left_out(self):
+        file = self.folder / "run/evaluation.json"
+        whole = file.read_text(encoding="utf-8")
+        self.addCleanup(file.write_text, whole, encoding="utf-8")
+        record = self.read("run/evaluation.json")
+        for change, wanted in (
+            ({"confusion": record["confusion"][1:]}, "a row for each class"),
+            ({"classes": []}, "has no class"),
+            ({"schema": "rueda-run"}, "evaluation.json"),
+            ({"samples": {"first": [{**record["samples"]["first"][0], "label": 10}], "mistakes": []}}, "label"),
+            ({"samples": {"first": [{**record["samples"]["first"][0], "rgb": "00"}], "mistakes": []}}, "32 x 32"),
+        ):
+            self.write("run/evaluation.json", json.dumps({**record, **change}))
+            self.refused(self.program.run("report", "run"), "run/evaluation.json", wanted)
+        self.write("run/evaluation.json", whole[: len(whole) // 2])
+        self.refused(self.program.run("report", "run"), "run/evaluation.json", "rueda evaluate --json")
+        # Below a study it is named, and its run counts.
+        shutil.copytree(self.folder / "run", self.folder / "study/copy")
+        report = self.reported("study")
+        self.assertIn("study/copy/evaluation.json", report["findings"][-1]["text"])
+        self.assertEqual([run["evaluation"] for run in report["runs"]], [None])
 
 
 class Factors(ProgramCase):

@@ -11,13 +11,6 @@
 namespace rueda {
 namespace {
 
-/// The name of the run's directory.
-std::string name_of(const std::filesystem::path& file) {
-  const auto folder = file.parent_path().filename().string();
-  if (folder.empty()) return file.string();
-  return folder;
-}
-
 void add_run(Table& table, const RunResult& run) {
   std::string model = run.config.model;
   double seconds = kUnknown, accuracy = kUnknown;
@@ -27,7 +20,7 @@ void add_run(Table& table, const RunResult& run) {
     seconds = seen.epoch.value;
     if (run.epochs.back().test) accuracy = run.epochs.back().test->accuracy;
   }
-  table.add({name_of(run.file), model, double(run.world_size()), double(run.global_batch),
+  table.add({folder_name(run.file), model, double(run.world_size()), double(run.global_batch),
              double(run.epochs.size()), seconds, accuracy, run.outcome,
              run.summary.failure.value_or("")});
 }
@@ -250,12 +243,13 @@ Table run_table(const Study& study) {
   for (const RunResult& run : study.empty_runs) add_run(table, run);
   for (const Attempt& a : study.failed) {
     const char* outcome = a.exit_code == 2 ? "refused" : "failed";
-    table.add({name_of(a.file), a.model, double(a.ranks), double(batch_of_all(a)), Cell(), Cell(),
-               Cell(), outcome, a.message});
+    table.add({folder_name(a.file), a.model, double(a.ranks), double(batch_of_all(a)), Cell(),
+               Cell(), Cell(), outcome, a.message});
   }
   for (const Unreadable& file : study.unreadable) {
     const Cell none;
-    table.add({name_of(file.file), none, none, none, none, none, none, "not readable", file.why});
+    table.add(
+        {folder_name(file.file), none, none, none, none, none, none, "not readable", file.why});
   }
   return table;
 }
