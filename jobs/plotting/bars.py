@@ -3,20 +3,22 @@
 import textwrap
 
 from matplotlib import rcParams
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from . import lines
 from .chart import RANKS, Chart, horizontal_grid, legend_below, tick_text, width_of
 from .quantity import (
-    bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, world_of, world_text, ranks_of,
-    remarks_on, scale, unit_text,
+    EFFICIENCY, SPEEDUP, bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, world_of, world_text,
+    worlds_of, ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
 from .report import Estimate, estimate, name_of
-from .style import LIGHT, MEASURED, QUIET, plain
+from .style import LIGHT, MEASURED, QUIET, plain, styles_for
 
 _IDEAL_LOOK = {"facecolor": "white", "edgecolor": "#555555", "hatch": "///", "linewidth": 1}
 _MOST_GROUPS = 6
+_MOST_SIDE_BY_SIDE = 4
 _WIDEST_RANGE = 16  # of P
 _LETTERS = 100  # of small numbers that an inch holds, times the size of letters in points
 
@@ -45,11 +47,14 @@ class _Columns:
         self.labels.append((bar_text(value), x, top))
         self.tops.append(top)
 
-    def label(self):
-        """Numbers above the bars, if all have the room."""
+    def label(self, ground=None):
+        """Numbers above the bars, if all have the room, on a ground where lines cross them."""
         if max(len(words) for words, _, _ in self.labels) <= self.letters:
             for words, x, top in self.labels:
-                self.axes.annotate(words, (x, top), (0, 3), textcoords="offset points", ha="center", fontsize="small")
+                self.axes.annotate(
+                    words, (x, top), (0, 5 if ground else 3), textcoords="offset points", ha="center",
+                    fontsize="small", bbox=ground,
+                )  # fmt: skip
 
 
 def _kinds(series, quantity):
@@ -139,6 +144,44 @@ def _rows(series, quantity):
             values = [Estimate(one, one, one) for _, one in ideal_values(series, quantity)]
         rows.append([label, *[estimate_text(quantity, one) for one in values]])
     return rows
+
+
+def draw_side_by_side(axes, all_series, quantity):
+    """A group of bars for each P, one for each series; where the ideal is the same for all, a dashed line upon them."""
+    points = {world_of(point): point for series in all_series for point in ordered(series)}
+    worlds = sorted(points)
+    factor, label = scale(quantity, [one.high for series in all_series for _, one in known_points(series, quantity.key)])
+    columns = _Columns(axes, len(worlds), len(all_series))
+    styles = styles_for(all_series)
+    for kind, (series, style) in enumerate(zip(all_series, styles)):
+        for point, value in known_points(series, quantity.key):
+            ends = (factor * value.low, factor * value.high)
+            looks = look(style.colour, is_hollow(point))
+            columns.add(worlds.index(world_of(point)), kind, factor * value.value, looks, ends)
+    columns.label({"facecolor": "white", "edgecolor": "none", "pad": 0})
+    common = quantity in (SPEEDUP, EFFICIENCY)
+    ideal = {worlds.index((ranks, hosts)): factor * quantity.ideal(ranks, worlds[0][0], worlds[0][0])
+             for ranks, hosts in worlds if common}  # fmt: skip
+    for group, value in ideal.items():
+        axes.hlines([value], group - 0.45, group + 0.45, colors="black", linestyles="--", linewidth=1.2)
+    _finish(axes, [points[one] for one in worlds], label, max(columns.tops + list(ideal.values())))
+    entries = [Patch(label=name_of(series), **look(style.colour, False)) for series, style in zip(all_series, styles)]
+    entries += [Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="ideal")] * common
+    hollow = any(is_hollow(point) for series in all_series for point in series["points"])
+    legend_below(axes, entries + [hollow_patch()] * hollow)
+
+
+def side_by_side_chart(name, title, section, all_series, quantity):
+    """The bars of several series, or None where there are too many of them, or of P, for bars that can be read."""
+    shown = [series for series in all_series if known_points(series, quantity.key)]
+    worlds = worlds_of(shown)
+    if not 1 < len(shown) <= _MOST_SIDE_BY_SIDE or len(worlds) > _MOST_GROUPS:
+        return None
+    combined = lines.chart(name, title, section, shown, quantity)
+    return Chart(
+        name, title, section, lambda axes: draw_side_by_side(axes, shown, quantity), combined.columns, combined.rows,
+        combined.remarks, series=shown, topics=(quantity.title,),
+    )  # fmt: skip
 
 
 def draw_singles(axes, all_series, quantity):

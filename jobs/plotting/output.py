@@ -36,13 +36,16 @@ def _unique(labels):
     return names
 
 
-def _combined(all_series):
-    """Charts of all series of one kind of scaling."""
+def _combined(all_series, with_bars):
+    """Charts of all series of one kind of scaling: lines, and bars too where a course asks for them."""
     for scaling in _SCALINGS:
         members = [series for series in all_series if series.get("scaling") == scaling]
         for one in quantity.ALL:
             title = f"{one.title.capitalize()}, {scaling} scaling"
-            yield lines.chart(f"{scaling}-{one.name}", title, f"{scaling.capitalize()} scaling", members, one)
+            section = f"{scaling.capitalize()} scaling"
+            yield lines.chart(f"{scaling}-{one.name}", title, section, members, one)
+            if with_bars:
+                yield bars.side_by_side_chart(f"{scaling}-{one.name}-bars", title, section, members, one)
 
 
 def _learning_of_one(report, series):
@@ -100,7 +103,7 @@ def charts_of(report):
     all_series = _with_file_names(report["series"])
     over_ranks = [series for series in all_series if len(series["points"]) > 1]
     single = [series for series in all_series if len(series["points"]) == 1]
-    made = list(comparison.charts(report)) + list(_combined(over_ranks))
+    made = list(comparison.charts(report)) + list(_combined(over_ranks, bool(report.get("layouts"))))
     for series in over_ranks:
         made += [*_of_one(series), *_learning_of_one(report, series)]
     made += [*_learning_of_singles(report, single), *_singles(single), *_confusions(report)]

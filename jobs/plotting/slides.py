@@ -216,7 +216,9 @@ def charts_of_table(table, charts):
     wanted += [chart for pattern, names in _OF_TABLES.items() if pattern.fullmatch(name) for chart in names]
     named = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
     others = tuple(f"{scaling}-" for scaling in _SCALINGS if named and scaling not in named)
-    return (of_series or [one for one in charts if one.name in wanted and not one.name.startswith(others)])[:4]
+    found = of_series or [one for one in charts if one.name in wanted and not one.name.startswith(others)]
+    as_bars = {one.name.removesuffix("-bars"): one for one in charts if one.name.endswith("-bars")}
+    return [as_bars.get(one.name, one) for one in found[:4]]
 
 
 def with_task_numbers(report, charts):

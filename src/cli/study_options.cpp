@@ -83,7 +83,8 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
   add_text(command, "--out", options.out, "DIR",
            "Writes report.md, report.json, tables/*.csv, plots and report.html to this directory; "
            "without it, only the overview is printed");
-  add_text(command, "--title", options.title, "TEXT", "Heading of the report, instead of one that names its runs");
+  add_text(command, "--title", options.title, "TEXT",
+           "Heading of the report, instead of one that names its runs");
   const std::vector<std::string> layouts = layout_names();
   add_list(command, "--layout", options.layouts, joined(layouts, "|"),
            "Writes the tables of a hand-in too, by the task numbers of its course: book (Torres, "

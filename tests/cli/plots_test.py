@@ -73,6 +73,24 @@ class Charts(unittest.TestCase):
         series["points"][1]["epoch_seconds"] = None  # unknown: left out
         self.assertEqual(heights(drawn(bars.draw, series, quantity.EPOCH_TIME)), [8, 4, 8, 4, 2])
 
+    def test_bars_of_several_series_for_a_hand_in(self):
+        other = made.series("resnet50v2", [made.point(1, 40.0), made.point(4, 16.0)])
+        both = [{**made.resnet20(), "id": "s1"}, {**other, "id": "s2"}]
+        self.assertEqual(heights(drawn(bars.draw_side_by_side, both, quantity.EPOCH_TIME)), [8, 5, 4, 40, 16])
+        axes = drawn(bars.draw_side_by_side, both, quantity.SPEEDUP)
+        self.assertEqual(heights(axes), [1, 1.6, 2, 1, 2.5])
+        ideal = [path.vertices[0][1] for lines_ in axes.collections for path in lines_.get_paths()]
+        self.assertEqual(ideal[-3:], [1, 2, 4])
+        names = ["resnet20, 64 per rank", "resnet50v2, 64 per rank", "ideal", "hollow: more threads than cores"]
+        self.assertEqual(labels(axes), names)
+        # They are the figures of a layout's tables, and where there is no layout lines show the same.
+        layouts = {"book": [made.table("book_task_10_7_speedup", "Task 10.7: speedup")]}
+        charts = self.charts_by_name(made.report(both, layouts=layouts))
+        tables = slides.charts_of_table(layouts["book"][0], charts.values())
+        self.assertEqual([chart.name for chart in tables], ["weak-speedup-bars"])
+        self.assertNotIn("weak-speedup-bars", self.charts_by_name(made.report(both)))
+        self.assertIsNone(bars.side_by_side_chart("n", "t", "", both * 3, quantity.SPEEDUP))
+
     def test_every_chart_of_what_computed_nothing_says_so(self):
         for processor, said in (("timed", True), ("cpu", False)):
             series = {**made.resnet20(), "processor": processor}
