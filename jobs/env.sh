@@ -31,7 +31,7 @@ if rueda_in_container && ! rueda_may_trace; then
 fi
 unset -f rueda_in_container rueda_may_trace
 
-if [ "${BASH_SOURCE[0]:-}" = "$0" ]; then
+if ! (return 0 2>/dev/null); then # not sourced
   if [ $# -eq 0 ]; then
     echo "env.sh: source it, as in  . $0  or give a command, as in  $0 mpirun -n 4 rueda train" >&2
     exit 2

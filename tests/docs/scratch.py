@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cli"))
 from rueda_runs import PATIENCE, environment  # noqa: E402
 
 SHIMS = ("rueda", "mpirun", "mpiexec", "srun", "sbatch", "mpicxx", "nvcc", "module")
-LIMIT = 120 * PATIENCE  # seconds of a block of commands
+LIMIT = 400 * PATIENCE  # seconds of a block of commands
 TRAIN = ["--backend", "cpu", "--data-limit", "64", "--image-size", "8", "--batch-per-rank", "4", "--epochs", "2",
          "--threads", "1", "--eval-every", "0"]  # fmt: skip
 KERAS = "Epoch 1/2\n{steps}/{steps} - 60s - loss: 2.0 - accuracy: 0.3\nEpoch 2/2\n{steps}/{steps} - 50s - loss: 1.5 - accuracy: 0.5\n"
@@ -64,7 +64,8 @@ class Scratch:
         for name in ("cifar", "cifar-10", "fashion-mnist"):
             (self.folder / "data" / name).symlink_to("synth")
         (self.folder / "slurm-4711.out").write_text(KERAS.format(steps=25), encoding="utf-8")
-        (self.folder / "run.out").write_text(KERAS.format(steps=7), encoding="utf-8")
+        for name, steps in (("run.out", 7), ("cpu.out", 196), ("gpu.out", 196)):
+            (self.folder / name).write_text(KERAS.format(steps=steps), encoding="utf-8")
         (self.folder / "a").mkdir()
         (self.folder / "recipe.toml").write_text("epochs = 2\n", encoding="utf-8")
 

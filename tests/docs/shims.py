@@ -71,7 +71,7 @@ def rueda(words):
     elif command == ["doctor"] and in_job and not LONG:
         return
     elif command == ["synth"]:
-        words = [*words, "--train", "20", "--test", "10", "--overwrite"]
+        words = [*words, *([] if LONG else ["--train", "20", "--test", "10"]), "--overwrite"]
     elif words[:2] == ["bench", "all-reduce"]:
         words = [*words, "--repetitions", "1", "--sizes", "4k"]
     elif words[:2] == ["bench", "layers"]:

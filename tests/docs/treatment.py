@@ -13,6 +13,7 @@ PLACEHOLDERS = (
     (r"^\. (\.\./)+jobs/", ". jobs/"),
     (r"\bRUEDA_SITE=SITE\b", "RUEDA_SITE=cpu"),
     (r"-n P\b", "-n 2"),
+    (r"\breport A B\b", "report runs/one runs/two"),
     (r"jobs/plot_report\.py DIR\b", "jobs/plot_report.py report"),
     (r"\bRUN\.json PICTURE", "runs/layers/run.json picture.png"),
     (r"\bPREFIX/share/rueda/", "jobs/"),
@@ -23,7 +24,7 @@ PLACEHOLDERS = (
 # What is not run although nothing is missing in it: a pattern, and why. The words of our own programs and scripts in
 # it are looked up all the same.
 NOT_RUN = (
-    (r"^(apt-get|dnf|spack|sudo|python3 -m venv|dnnl=)", "installs packages or changes the system"),
+    (r"^(apt-get|dnf|spack|sudo|python3 -m venv|venv/bin/|dnnl=)", "installs packages or changes the system"),
     (r"^(module|source hpcx)", "loads what a site calls so"),
     (r"^(CXX=CC |DESTDIR=DIR )?(meson|ninja|cmake)\b", "builds or tests the whole program, as jobs/test.sh does"),
     (r"^(\. jobs/env\.sh; mpiexec .*)?build\S*/tests/|^RUEDA_FUZZ_TARGET=", "is one of the test programs, by itself"),
