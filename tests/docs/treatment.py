@@ -43,6 +43,7 @@ NOT_RUN = (
 # Pages whose commands others run, or were run on their day, as they then were. Their words are looked up all the same.
 PAGES = {
     "docs/tutorial.md": "jobs/check/tutorial.sh runs them",
+    "docs/why-not-scaling.md": "jobs/check/tutorial.sh runs them",
     "the head of ": "a script's own examples; some of them run for minutes",
     "docs/results/": "they were measured on their day",
 }
