@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws what `rueda evaluate --json` wrote: the confusion matrix. Shades are shares of the class, numbers
-are images. Needs matplotlib.
+are images; with more than 20 classes there are shades alone. Needs matplotlib.
 
 usage: plot_confusion.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """

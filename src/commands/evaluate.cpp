@@ -2,10 +2,12 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,13 +32,21 @@ namespace rueda {
 namespace {
 
 constexpr const char* kMatrixScript = "plot_confusion";
-/// So many classes make a matrix that a terminal shows.
+/// So many classes make a matrix that a terminal shows; of more, so many mistakes are listed.
 constexpr std::size_t kMostColumns = 20;
 /// Images of each kind that --json shows.
 constexpr std::size_t kSampleImages = 8;
+constexpr std::size_t kMostMistakes = 10;
 
 /// Images by their class and by the one that they were taken for; the last of each are the sums.
 using Counts = std::vector<std::vector<std::size_t>>;
+
+/// Images of a class that were taken for another.
+struct Mistake {
+  std::size_t images;
+  std::size_t label;
+  std::size_t predicted;
+};
 
 /// A dash where there are no images.
 std::string percent(std::size_t part, std::size_t whole, int decimals) {
@@ -257,7 +267,23 @@ class Evaluation {
       table.add({class_text(k), std::to_string(counts[k].back()),
                  percent(counts[k][k], counts[k].back(), 1),
                  percent(counts[k][k], counts.back()[k], 0)});
-    return table.text();
+    return table.text() + mistakes_text(counts);
+  }
+
+  /// The most frequent ones, equals in the order of their classes.
+  std::string mistakes_text(const Counts& counts) const {
+    std::vector<Mistake> mistakes;
+    for (std::size_t k = 0; k < classes(); ++k)
+      for (std::size_t j = 0; j < classes(); ++j)
+        if (k != j && counts[k][j] > 0) mistakes.push_back({counts[k][j], k, j});
+    if (mistakes.empty()) return {};
+    std::ranges::stable_sort(mistakes, std::ranges::greater(), &Mistake::images);
+    TextTable table({Align::left, Align::left, Align::right, Align::right}, 2);
+    table.add({"class", "taken for", "images", "of its class, %"});
+    for (const auto& [images, label, predicted] : mistakes | std::views::take(kMostMistakes))
+      table.add({class_text(label), class_text(predicted), std::to_string(images),
+                 percent(images, counts[label].back(), 1)});
+    return "\nMost frequent mistakes\n" + table.text();
   }
 
   /// In the order of the test images.

@@ -11,7 +11,10 @@
 namespace rueda {
 namespace {
 
-constexpr std::size_t kMostImages = 10'000'000;
+// What readers take: a set of 2 GB, whose test images are one file of 200 MB.
+constexpr std::size_t kMostImages = 600'000;
+constexpr std::size_t kMostTest = 60'000;
+constexpr std::size_t kMostClasses = 100;
 
 bool belongs_to_data_set(const fs::path& file) {
   const std::string name = file.filename().string();
@@ -44,7 +47,8 @@ bool in_format(const std::vector<fs::path>& files, Cifar10Format format) {
 bool holds(const fs::path& directory, const Dataset& drawn) {
   try {
     const Dataset found = read_cifar10(directory);
-    return found.train == drawn.train && found.test == drawn.test;
+    return found.train == drawn.train && found.test == drawn.test &&
+           found.class_names == drawn.class_names;
   } catch (const InputError&) {
     return false;
   }
@@ -53,18 +57,24 @@ bool holds(const fs::path& directory, const Dataset& drawn) {
 }  // namespace
 
 void validate(const SynthRequest& request) {
-  const auto [least, most] = std::minmax(request.drawing.train, request.drawing.test);
-  require(least >= 1 && most <= kMostImages,
-          "--train and --test must be from 1 to " + std::to_string(kMostImages));
+  const SynthOptions& drawing = request.drawing;
+  const auto [fewest, most] = std::minmax(drawing.train, drawing.test);
+  require(fewest >= 1 && most <= kMostImages && drawing.train + drawing.test <= kMostImages,
+          fmt::format("--train and --test must be from 1 to {} together", kMostImages));
+  require(drawing.test <= kMostTest, fmt::format("--test must be from 1 to {}", kMostTest));
+  require(drawing.classes >= 2 && drawing.classes <= kMostClasses,
+          fmt::format("--classes must be from 2 to {}", kMostClasses));
 }
 
 void run_command(const SynthRequest& request, std::ostream& out) {
   const fs::path directory(request.out);
   const std::vector<fs::path> present = data_set_files(directory);
   const SynthOptions& drawing = request.drawing;
-  const std::string described =
-      fmt::format("{} training and {} test images (seed {}, CIFAR-10 {} version)", drawing.train,
+  std::string described =
+      fmt::format("{} training and {} test images (seed {}, CIFAR-10 {} version", drawing.train,
                   drawing.test, drawing.seed, version_name(request.format));
+  if (drawing.classes != kClasses) described += fmt::format(", {} classes", drawing.classes);
+  described += ')';
   const Dataset drawn = draw_synthetic(drawing);
   if (!present.empty() && in_format(present, request.format) && holds(directory, drawn)) {
     out << directory.string() << " already holds these " << described << '\n';

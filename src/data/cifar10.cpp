@@ -22,7 +22,7 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kOfficialTrainFiles = 5;
 /// A label is a byte.
-constexpr std::size_t kLeastClasses = 2, kMostClasses = 256;
+constexpr std::size_t kFewestClasses = 2, kMostClasses = 256;
 
 const ClassNames kOfficialNames{"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
@@ -32,21 +32,22 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   const std::vector<std::uint8_t> bytes = load(*files.meta);
   auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
                                                      : python_class_names(bytes, files.meta->name);
-  if (names.size() < kLeastClasses || names.size() > kMostClasses) {
+  if (names.size() < kFewestClasses || names.size() > kMostClasses) {
     remarks.push_back(fmt::format(
         "{} names {} {}, not from {} to {}; uses the official names", files.meta->name,
-        names.size(), names.size() == 1 ? "class" : "classes", kLeastClasses, kMostClasses));
+        names.size(), names.size() == 1 ? "class" : "classes", kFewestClasses, kMostClasses));
     return kOfficialNames;
   }
   if (names.size() != kClasses)
-    remarks.push_back(fmt::format("{} names {} classes (official: {})", files.meta->name,
-                                  names.size(), kClasses));
+    remarks.push_back(fmt::format("{} names {} classes", files.meta->name, names.size()));
   // They go to terminals and reports.
   for (std::string& name : names) name = printable(name);
   return names;
 }
 
+/// What calls its classes otherwise is another set, which may have any size.
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
+  if (dataset.class_names != kOfficialNames) return;
   if (files.train.size() != kOfficialTrainFiles || dataset.train.size() != kOfficialTrainImages) {
     const auto numbers = files.train | std::views::transform(&SetFile::number);
     dataset.remarks.push_back(fmt::format(

@@ -2,6 +2,8 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -77,7 +79,7 @@ struct Motif {
   bool is_texture = false;  ///< seen through a round or a square window
 };
 
-constexpr std::array<Motif, kClasses> kMotifs{{
+constexpr std::array<Motif, 10> kMotifs{{
     {"disc", [](Point p) { return within(p, of_unit(0.95)); }},
     {"ring", [](Point p) { return within(p, kUnit) && !within(p, of_unit(0.6)); }},
     {"square", [](Point p) { return in_square(p, of_unit(0.78)); }},
@@ -184,6 +186,35 @@ Placement draw_placement(Draws& draws) {
           .round_window = draws.coin()};
 }
 
+/// In the upper or the lower half of the image.
+Placement draw_half_placement(Draws& draws, bool lower) {
+  constexpr int kQuarter = kImageSide * 256 / 4;
+  constexpr int kSlack = 256;
+  const int middle = lower ? 3 * kQuarter : kQuarter;
+  return {.centre_x = draws.between(kQuarter, 3 * kQuarter),
+          .centre_y = draws.between(middle - kSlack / 2, middle + kSlack / 2),
+          .radius = draws.between(kQuarter - 2 * kSlack, kQuarter - kSlack),
+          .angle = draws.between(0, 0xffff),
+          .round_window = draws.coin()};
+}
+
+/// From the eleventh class on two motifs, one over the other, so that a mirror
+/// image is of the same class.
+Mask draw_class(std::size_t label, const Placement& whole, Draws& draws) {
+  if (label < kMotifs.size()) return draw_mask(label, whole);
+  Mask mask = draw_mask(label % kMotifs.size(), draw_half_placement(draws, false));
+  const Mask lower = draw_mask(label / kMotifs.size(), draw_half_placement(draws, true));
+  std::ranges::transform(mask, lower, mask.begin(), std::ranges::max);
+  return mask;
+}
+
+std::string class_name(std::size_t label) {
+  std::string name(kMotifs.at(label % kMotifs.size()).name);
+  if (label >= kMotifs.size())
+    name.append(" over ").append(kMotifs.at(label / kMotifs.size()).name);
+  return name;
+}
+
 /// About normal with sigma kNoiseSigma: the number of ones among 64 random bits
 /// is binomial with mean 32 and sigma 4.
 int draw_noise(Draws& draws) { return (std::popcount(draws.bits()) - 32) * kNoiseSigma / 4; }
@@ -193,7 +224,7 @@ void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
   const Placement placement = draw_placement(draws);
   const int slope_x = draws.between(-kGradient, kGradient);
   const int slope_y = draws.between(-kGradient, kGradient);
-  const Mask mask = draw_mask(label, placement);
+  const Mask mask = draw_class(label, placement, draws);
   for (std::size_t c = 0; c < background.size(); ++c) {
     for (std::size_t i = 0; i < mask.size(); ++i) {
       const int x = int(i % kImageSide) - kImageSide / 2;
@@ -205,10 +236,10 @@ void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
   }
 }
 
-/// The labels 0, 1, ... 9, 0, 1, ... in random order.
-std::vector<std::uint8_t> draw_labels(std::size_t count, std::uint64_t key) {
+/// The labels 0, 1, ... classes - 1, 0, 1, ... in random order.
+std::vector<std::uint8_t> draw_labels(std::size_t count, std::size_t classes, std::uint64_t key) {
   std::vector<std::uint8_t> labels(count);
-  for (std::size_t i = 0; i < count; ++i) labels[i] = std::uint8_t(i % kClasses);
+  for (std::size_t i = 0; i < count; ++i) labels[i] = std::uint8_t(i % classes);
   for (std::size_t i = count; i-- > 1;) {
     const auto bound = std::uint32_t(i + 1);
     std::swap(labels[i], labels[to_below(random_bits(key, key_of("labels"), i), bound)]);
@@ -216,10 +247,10 @@ std::vector<std::uint8_t> draw_labels(std::size_t count, std::uint64_t key) {
   return labels;
 }
 
-ImageSet draw_split(std::size_t count, std::uint64_t seed, std::string_view split) {
-  const std::uint64_t key = random_bits(seed, key_of("synthetic"), key_of(split));
+ImageSet draw_split(std::size_t count, const SynthOptions& options, std::string_view split) {
+  const std::uint64_t key = random_bits(options.seed, key_of("synthetic"), key_of(split));
   ImageSet set;
-  set.labels = draw_labels(count, key);
+  set.labels = draw_labels(count, options.classes, key);
   set.pixels.resize(count * kImageBytes);
   for (std::size_t i = 0; i < count; ++i)
     draw_image(set.labels[i], {random_bits(key, i)}, set.pixels.data() + i * kImageBytes);
@@ -245,10 +276,10 @@ Mask draw_mask(std::size_t label, const Placement& place) {
 Dataset draw_synthetic(const SynthOptions& options) {
   Dataset dataset;
   dataset.source = "synthetic";
-  for (std::size_t i = 0; i < dataset.class_names.size(); ++i)
-    dataset.class_names[i] = kMotifs[i].name;
-  dataset.train = draw_split(options.train, options.seed, "train");
-  dataset.test = draw_split(options.test, options.seed, "test");
+  dataset.class_names.clear();
+  for (std::size_t i = 0; i < options.classes; ++i) dataset.class_names.push_back(class_name(i));
+  dataset.train = draw_split(options.train, options, "train");
+  dataset.test = draw_split(options.test, options, "test");
   return dataset;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTrainFiles = 5;
+constexpr std::size_t kFileImages = 60'000;  ///< less than kMaxFileBytes also in the Python version
+
+std::size_t train_files(std::size_t images) {
+  const std::size_t needed = (images + kFileImages - 1) / kFileImages;
+  return std::max(needed, std::min(images, kTrainFiles));
+}
 
 void write_file(const fs::path& path, const std::string& bytes) try {
   write_output(path, bytes);
@@ -105,10 +112,9 @@ std::string python_meta(const Dataset& dataset, std::size_t images_per_batch) {
 
 void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10Format format) {
   const std::size_t images = dataset.train.size();
-  require(images >= kTrainFiles && dataset.test.size() > 0,
-          fmt::format("{} training and {} test images do not fill the {} training files and the "
-                      "test file of a CIFAR-10 set: make at least {} and 1",
-                      images, dataset.test.size(), kTrainFiles, kTrainFiles));
+  require(images > 0 && dataset.test.size() > 0,
+          fmt::format("{} training and {} test images are no set: make at least one of each",
+                      images, dataset.test.size()));
   std::error_code error;
   fs::create_directories(directory, error);
   require(!error, fmt::format("cannot write {}: {}; choose another directory", directory.string(),
@@ -122,17 +128,18 @@ void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10For
     else
       write_file(path, python_batch(dataset, set, range, label));
   };
-  for (std::size_t file = 0; file < kTrainFiles; ++file)
+  const std::size_t files = train_files(images);
+  for (std::size_t file = 0; file < files; ++file)
     write_batch(fmt::format("data_batch_{}", file + 1), dataset.train,
-                even_split(images, kTrainFiles, file),
-                fmt::format("training batch {} of {}", file + 1, kTrainFiles));
+                even_split(images, files, file),
+                fmt::format("training batch {} of {}", file + 1, files));
   write_batch("test_batch", dataset.test, {0, dataset.test.size()}, "testing batch 1 of 1");
   if (binary)
     write_file(directory / "batches.meta.txt",
                fmt::format("{}\n", fmt::join(dataset.class_names, "\n")));
   else
     write_file(directory / "batches.meta",
-               python_meta(dataset, even_split(images, kTrainFiles, 0).size()));
+               python_meta(dataset, even_split(images, files, 0).size()));
 }
 
 }  // namespace rueda

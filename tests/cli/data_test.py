@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""jobs/data.sh: what it reads, writes and refuses. usage: data_test.py RUEDA"""
+"""jobs/data.sh: what it reads, writes and refuses; sets of any number of classes and images.
+
+usage: data_test.py RUEDA MPIEXEC
+"""
 
 import fcntl
 import gzip
@@ -16,7 +19,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from rueda_runs import environment, main
+from rueda_runs import PATIENCE, ProgramCase, environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
 RUEDA = str(Path(sys.argv[1]).resolve())
@@ -46,8 +49,8 @@ class DataCase(unittest.TestCase):
 
     def execute(self, *command, **env):
         return subprocess.run(
-            command, env=environment(env), cwd=self.folder, capture_output=True, text=True, timeout=120, check=False,
-            stdin=subprocess.DEVNULL,
+            command, env=environment(env), cwd=self.folder, capture_output=True, text=True, check=False,
+            timeout=120 * PATIENCE, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
     def script(self, *words, **env):
@@ -332,6 +335,7 @@ class Cifar10(DataCase):
         for words, content in (
             (["data_batch_1.bin", "no file of CIFAR-10's length"], archive({batch: b"short"})),
             (["data_batch_1.bin", "no file of CIFAR-10's length"], archive({batch: "/etc/passwd"})),
+            (["batches.meta.txt", "no file of CIFAR-10's length"], archive({f"{self.FOLDER}/batches.meta.txt": "/etc/passwd"})),
             (["lacks batches.meta.txt"], archive({f"elsewhere/{batch}": b"short"})),
             (["is damaged"], self.whole[: len(self.whole) // 2]),
             (["is damaged"], b"no archive at all"),
@@ -511,5 +515,65 @@ class ConvertOthers(DataCase):
         self.refused(self.script("convert", "in", "out"), "nothing that can be converted")
 
 
+class Classes(ProgramCase):
+    """Sets of 2 to 100 classes with odd numbers of images, on 1 to 3 ranks."""
+
+    SMALL = ("--image-size", "16", "--batch-per-rank", "5", "--threads", "1", "--data-limit", "23")
+
+    def synth(self, classes, train=131, test=7):
+        name = f"synth-{classes}-{train}-{test}"
+        self.made("synth", "--out", name, "--classes", str(classes), "--train", str(train), "--test", str(test))
+        return name
+
+    def test_training_and_evaluation(self):
+        for classes, ranks in ((2, 1), (3, 3), (37, 2), (100, 1)):
+            data = self.synth(classes)
+            record = self.trained(ranks, *self.SMALL, "--data", data, "--epochs", "1")
+            without = 269_722 - 10 * 65  # ResNet-20, 64 weights and a bias for each class
+            self.assertEqual(record["model"]["trainable_parameters"], without + 65 * classes)
+            self.assertNotIn("official", record["said"])
+            words = ("evaluate", "--data", data, "--init-weights", record["run_dir"], "--json", f"{data}.json")
+            said = self.completed(self.program.run_on(ranks, *words)).out
+            score = self.read(f"{data}.json")
+            self.assertEqual([len(row) for row in score["confusion"]], [classes] * classes)
+            self.assertEqual(sum(map(sum, score["confusion"])), 7)
+            self.assertEqual(score["val_accuracy"], record["epochs"][-1]["val_accuracy"])
+            self.assertEqual("Most frequent mistakes" in said, classes > 20 and score["val_accuracy"] < 1)
+            self.assertEqual("Images of each class, by the class" in said, classes <= 20)
+
+    def test_mistakes_are_counted(self):
+        data = self.synth(37, test=60)
+        record = self.trained(1, *self.SMALL, "--data", data, "--epochs", "1")
+        out = self.made("evaluate", "--data", data, "--init-weights", record["run_dir"], "--json", "m.json").out
+        score = self.read("m.json")
+        names = [f"{k} {one['name']}" for k, one in enumerate(score["classes"])]
+        mistakes = sorted(((-count, row, column) for row, line in enumerate(score["confusion"])
+                           for column, count in enumerate(line) if count and row != column))[:10]
+        listed = out.partition("Most frequent mistakes\n")[2].splitlines()[1:]
+        self.assertEqual(len(listed), len(mistakes))
+        for line, (count, row, column) in zip(listed, mistakes):
+            self.assertRegex(line, f"^  {names[row]} +{names[column]} +{-count} ")
+
+    def test_one_image_of_each(self):
+        record = self.trained(1, *self.SMALL, "--data", self.synth(2, train=1, test=1), "--epochs", "1")
+        self.assertEqual((record["data"]["train_images"], record["data"]["test_images"]), (1, 1))
+
+    def test_weights_and_checkpoints_of_another_number_of_classes(self):
+        few, many = self.synth(3), self.synth(37)
+        record = self.trained(1, *self.SMALL, "--data", few, "--epochs", "1", "--checkpoint-every", "1epoch")
+        run = record["run_dir"]
+        for words in (("train", *self.SMALL, "--data", many, "--init-weights", f"{run}/weights.safetensors"),
+                      ("evaluate", "--data", many, "--init-weights", run)):
+            self.refused(self.program.run(*words), "'linear.weight'", "(3, 64)", "with 37 classes")
+        self.refused(self.program.run("train", "--resume", run, "--data", many, "--epochs", "2"), "data")
+
+    def test_numbers_that_no_set_has(self):
+        for words, said in ((("--classes", "1"), "--classes must be from 2 to 100"),
+                            (("--classes", "101"), "--classes must be from 2 to 100"),
+                            (("--test", "60001"), "--test must be from 1 to 60000"),
+                            (("--train", "600000"), "must be from 1 to 600000 together")):
+            self.refused(self.program.run("synth", "--out", "none", *words), said)
+
+
 if __name__ == "__main__":
-    main(1)
+    main()

@@ -69,17 +69,19 @@ struct DataCheck {
 /// Reads the whole set at `where`, as training does. Throws what read_cifar10 throws.
 DataCheck check_cifar10(const std::filesystem::path& where);
 
-/// How many images of each split to draw, and from which seed.
+/// How many images of each split to draw, from which seed, of how many classes.
 struct SynthOptions {
   std::size_t train = 5'000;
   std::size_t test = 1'000;
   std::uint64_t seed = 1;
+  std::size_t classes = kClasses;  ///< from 2 to 100
 };
 
-/// Draws a data set of ten visibly different classes (shapes and textures in
-/// random colour, place, size, rotation, on random backgrounds, with noise). A
+/// Draws a data set of visibly different classes (shapes and textures in
+/// random colour, place, size, rotation, on random backgrounds, with noise);
+/// from the eleventh class on an image has two of them, one over the other. A
 /// pure function of the options, the same on every machine; labels are balanced
-/// (image i of a split has label i mod 10 before a fixed shuffle). Colour and
+/// (image i of a split has label i mod classes before a fixed shuffle). Colour and
 /// mean intensity say nothing about the class, so a linear classifier on pixels
 /// stays near chance, while a ResNet learns it within a few epochs.
 Dataset draw_synthetic(const SynthOptions& options);
@@ -94,7 +96,8 @@ inline const char* version_name(Cifar10Format format) {
 
 /// Writes `dataset` below `directory` in exactly the official file format: five
 /// training files (`data_batch_1` ... `data_batch_5`, sizes differing by at
-/// most one image) and a test file, plus `batches.meta.txt` / `batches.meta`.
+/// most one image; fewer for fewer than five images, more where a file would be
+/// too large to be read) and a test file, plus `batches.meta.txt` / `batches.meta`.
 /// The directory is created; files are written under a temporary name and
 /// renamed. Throws InputError where it cannot be written.
 void write_cifar10(const Dataset& dataset, const std::filesystem::path& directory,

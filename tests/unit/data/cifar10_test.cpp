@@ -73,6 +73,14 @@ TEST_CASE("sets of unofficial size are read and remarked", "[cifar10]") {
         Bytes{made[6], made[7], made[8], made[9], made[0], made[1], made[2], made[3]});
 }
 
+TEST_CASE("a set with classes of its own is not compared with the official sizes", "[cifar10]") {
+  const ScratchDirectory scratch;
+  const fs::path set = make_set(scratch.path(), numbered_dataset(8, 2), Cifar10Format::binary);
+  CHECK(read_cifar10(set).remarks.empty());
+  fs::remove(set / "batches.meta.txt");
+  CHECK(read_cifar10(set).remarks.size() == 2);
+}
+
 TEST_CASE("of both versions the binary one is read, if it is whole", "[cifar10]") {
   const ScratchDirectory scratch;
   const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +68,18 @@ TEST_CASE("classes are balanced and shuffled", "[synth]") {
   CHECK(std::set(made.class_names.begin(), made.class_names.end()).size() == kClasses);
 }
 
+TEST_CASE("any number of classes from 2 to 100 is drawn", "[synth]") {
+  for (const std::size_t classes : {2U, 37U, 100U}) {
+    const Dataset made = draw_synthetic({.train = 3 * classes, .test = 1, .classes = classes});
+    CHECK(std::set(made.class_names.begin(), made.class_names.end()).size() == classes);
+    std::vector<int> images(classes);
+    for (const auto label : made.train.labels) ++images.at(label);
+    CHECK(std::ranges::all_of(images, [](int count) { return count == 3; }));
+  }
+  CHECK(draw_synthetic({.train = 1, .test = 1, .classes = 100}).class_names[57] ==
+        "stripes over star");
+}
+
 TEST_CASE("mean brightness does not tell the class", "[synth]") {
   const Dataset made = draw_synthetic({.train = 2000, .test = 1, .seed = 3});
   std::array<double, kClasses> sums{};
@@ -122,6 +137,18 @@ TEST_CASE("files are complete, deterministic and leave nothing else", "[synth]")
   CHECK(std::filesystem::file_size(scratch.path() / "bin" / "data_batch_3.bin") == 2 * 3073);
 }
 
+TEST_CASE("fewer images than files are written to fewer files", "[synth]") {
+  for (const std::size_t images : {1U, 3U}) {
+    const ScratchDirectory scratch;
+    const Dataset made = numbered_dataset(images, 1);
+    write_cifar10(made, scratch.path(), Cifar10Format::binary);
+    CHECK(std::filesystem::exists(scratch.path() / fmt::format("data_batch_{}.bin", images)));
+    CHECK_FALSE(
+        std::filesystem::exists(scratch.path() / fmt::format("data_batch_{}.bin", images + 1)));
+    CHECK(read_cifar10(scratch.path()).train == made.train);
+  }
+}
+
 TEST_CASE("what can not be written is refused", "[synth]") {
   const ScratchDirectory scratch;
   const auto refused = [&](const std::filesystem::path& where, const Dataset& made) {
@@ -132,7 +159,7 @@ TEST_CASE("what can not be written is refused", "[synth]") {
   std::filesystem::create_directories(scratch.path() / "dir" / "data_batch_1" / "in the way");
   CHECK_THAT(refused(scratch.path() / "dir", numbered_dataset(5, 1)), Contains("data_batch_1"));
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "dir" / "data_batch_1.part"));
-  CHECK_THAT(refused(scratch.path() / "new", numbered_dataset(4, 1)), Contains("at least 5"));
+  CHECK_THAT(refused(scratch.path() / "new", numbered_dataset(4, 0)), Contains("at least one"));
 }
 
 }  // namespace rueda::test
