@@ -65,7 +65,8 @@ void add_synth(CLI::App& app, Request& request) {
              "Version of the files: binary or Python");
   add_number(command, "--train", options.drawing.train, "N", "Number of training images");
   add_number(command, "--test", options.drawing.test, "N", "Number of test images");
-  add_number(command, "--classes", options.drawing.classes, "N", "Number of classes, from 2 to 100");
+  add_number(command, "--classes", options.drawing.classes, "N",
+             "Number of classes, from 2 to 100");
   add_number(command, "--seed", options.drawing.seed, "N", "Seed of the images");
   command.add_flag("--overwrite", options.overwrite, "Replaces another data set in DIR");
 }
