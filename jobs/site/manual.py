@@ -133,6 +133,9 @@ def words_of(value, about):
 
 def completion(helps):
     offers, values = {}, {}
+    # summary's --model names no networks: train's does.
+    networks = next(words_of("NAME", about) for command, _, entries in helps if command == "rueda train"
+                    for _, names, about in entries if names == "--model NAME")  # fmt: skip
     for command, _, entries in helps:
         offers[command] = "@" * any(heading == "Positionals" for heading, _, _ in entries)
         for heading, names, about in entries:
@@ -141,9 +144,7 @@ def completion(helps):
             if option and heading != "Positionals":
                 offers[command] += option + " "
             if value and heading != "Positionals":
-                # summary's --model names no networks: train's does.
-                known = values.get("rueda train --model", "") if value == "NAME" else ""
-                values[f"{command} {option}"] = words_of(value, about) or known
+                values[f"{command} {option}"] = words_of(value, about) or networks * (value == "NAME")
     table = ["".join(f"\n  ['{key}']='{text}'" for key, text in rows.items()) for rows in (offers, values)]
     return COMPLETION.format(offers=table[0], values=table[1])
 
