@@ -1,4 +1,4 @@
-"""From the test accuracies of jobs/check/real_images.py to its tables and sentences."""
+"""From the test accuracies of jobs/check/real_images.py to its tables."""
 
 from math import sqrt
 from statistics import fmean, stdev
@@ -65,28 +65,27 @@ def is_near(mean):
 
 
 def verdict(words, mean, half):
-    """One sentence on two means: whether they are within the bound, and whether their order is known."""
-    # All as the reader sees them, so that figures and sentence agree.
-    near = is_near(mean)
-    where = f"{'within' if near else 'more than'} {BOUND} points{'' if near else ' apart'}"
-    figure = f"{words}: {points(mean)} points"
+    """A line on two means: whether they are within the bound, and whether their order is known."""
+    # All as the reader sees them, so that figures and words agree.
+    near = "yes" if is_near(mean) else "no"
     if half is None:
-        return f"- {figure}; {where}. The interval is not determined."
+        return row(words, points(mean), "not determined", near, "not determined")
     low, high = round(mean - half, 2), round(mean + half, 2)
-    interval = f"95 % interval {points(low)} to {points(high)}"
-    if low <= 0 <= high:
-        return f"- {figure} ({interval}); {where}. The interval contains 0: chance alone can explain this."
-    return f"- {figure} ({interval}); {where}. The interval excludes 0: chance alone would rarely do this."
+    chance = "yes, 0 is in the interval" if low <= 0 <= high else "hardly, 0 is outside"
+    return row(words, points(mean), f"{points(low)} to {points(high)}", near, chance)
 
 
-def sentences(results):
+def differences(results):
     accuracies = {name: accuracies_at(results, name, -1) for name in NAMES}
     pairs = (("rueda-1", "torch"), ("rueda-2", "torch"), ("rueda-2", "rueda-1"))
-    found = [difference(accuracies[one], accuracies[other]) for one, other in pairs]
-    near = sum(is_near(mean) for mean, _ in found)
-    count = f"{near} of the 3" if near < len(pairs) else "All 3"
-    lines = [verdict(f"{NAMES[one]}, less {NAMES[other]}", *one_found) for (one, other), one_found in zip(pairs, found)]
-    return "\n".join([f"{count} differences between means are within {BOUND} points:", "", *lines])
+    lines = [
+        row("difference between means", "points", "95 % interval", f"within {BOUND} points", "can chance explain it"),
+        "|---|---:|---:|---|---|",
+    ]
+    for one, other in pairs:
+        found = difference(accuracies[one], accuracies[other])
+        lines.append(verdict(f"{NAMES[one]}, less {NAMES[other]}", *found))
+    return "\n".join(lines)
 
 
 def by_epoch(results):
@@ -116,5 +115,5 @@ def versions(results):
 
 def as_markdown(results):
     """results: (seed, contestant) to accuracies after each epoch, losses of each step, and versions."""
-    parts = (versions(results), table(results), sentences(results), by_epoch(results), beginning(results))
+    parts = (versions(results), table(results), differences(results), by_epoch(results), beginning(results))
     return "\n\n".join(parts)
