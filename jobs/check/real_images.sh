@@ -5,8 +5,8 @@
 #   jobs/check/real_images.sh [OPTION...]     --help shows the options of jobs/check/real_images.py
 #
 # Needs build/rueda. Makes what is missing: data/fashion-mnist (jobs/data.sh), and an environment with PyTorch in
-# build-parity/ (some GB, by pip), unless RUEDA_TORCH_PYTHON names an interpreter. Nine trainings of two epochs take
-# an hour or two on two cores. After an interruption, the same call goes on with the trainings that are missing.
+# build-parity/ (some GB, by pip), unless RUEDA_TORCH_PYTHON names an interpreter. Nine trainings of two epochs took
+# 50 minutes of one core. After an interruption, the same call goes on with the trainings that are missing.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
