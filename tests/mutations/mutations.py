@@ -36,7 +36,7 @@ MUTATIONS = [
     (T + "train_loop.cpp", "TrainPosition{.epochs = record.epoch, .spent",
      "TrainPosition{.epochs = record.epoch, .so_far = position_.so_far, .spent", TRAINER),
     (T + "train_loop.cpp", "record.learning_rate = rate_of(record.steps);", "record.learning_rate = rate_of(1);", TRAINER),
-    (T + "train_loop.cpp", "record.seconds + (record.test ? record.test->seconds : 0.0)", "record.seconds", TRAINER),
+    (T + "train_loop.cpp", "  if (record.test) spent += record.test->seconds;\n", "", TRAINER),
     (T + "train_loop.cpp", "  recorder_.gather(run, record);\n",
      "  recorder_.gather(run, record);\n  record.seconds += watch_.seconds();\n", TRAINER),
     (T + "train_loop.cpp", "  parts_.group.barrier();\n  watch_ = Stopwatch();\n", "  parts_.group.barrier();\n",
