@@ -217,14 +217,20 @@ def charts_of_table(table, charts):
     named = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
     others = tuple(f"{scaling}-" for scaling in _SCALINGS if named and scaling not in named)
     found = of_series or [one for one in charts if one.name in wanted and not one.name.startswith(others)]
-    as_bars = {one.name.removesuffix("-bars"): one for one in charts if one.name.endswith("-bars")}
+    as_bars = {_without_form(one): one for one in charts if one.name.endswith("-bars")}
     return [as_bars.get(one.name, one) for one in found[:4]]
+
+
+def _without_form(chart):
+    """The name that a chart has as lines and as bars."""
+    return chart.name.removesuffix("-bars")
 
 
 def with_task_numbers(report, charts):
     """The same charts; the title of each begins with the tasks whose tables it belongs to."""
     for one in charts:
-        tables = [table for table in _layouts(report) if one in charts_of_table(table, charts)]
+        tables = [table for table in _layouts(report)
+                  if _without_form(one) in map(_without_form, charts_of_table(table, charts))]  # fmt: skip
         tasks = ", ".join(dict.fromkeys(text(table.get("title")).partition(":")[0] for table in tables))
         if tasks:
             one.title = f"{tasks}: {one.title}"

@@ -23,7 +23,6 @@ JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
-    import plot_confusion
     import plot_layers
     from plotting import (
         bandwidth, bars, batches, communication, confusion, factors, lines, output, phases, predictions, quantity, slides,
@@ -240,6 +239,11 @@ class Charts(unittest.TestCase):
         self.assertEqual([one.get_text() for one in axes.texts], ["3", "1", "2", "4"])
         self.assertEqual(axes.get_title(), "m: accuracy 70.00 % of 10 test images")
         self.assertIn("dog taken for cat (2 of 6); cat taken for dog (1 of 4)", chart.remarks[-1])
+        for classes in (20, 21):  # the most whose numbers can be read, and one more
+            names = [f"kind {i}" for i in range(classes)]
+            chart = confusion.chart("c", "m", made.evaluation(names, [[int(i == j) for j in range(classes)] for i in range(classes)]))
+            axes = chart.figure().axes[0]
+            self.assertEqual([len(axes.texts), len(axes.get_yticklabels())], [400 if classes == 20 else 0, classes])
         # Of a hundred classes neither numbers nor all names can be read.
         names = [f"class number {i}" for i in range(100)]
         counts = [[5 * (i == j) for j in range(100)] for i in range(100)]
@@ -342,21 +346,6 @@ class Charts(unittest.TestCase):
             self.assertGreater(size.height, 0.35 * size.width)
             self.assertEqual(len(axes.get_legend().get_texts()), len(labels(drawn(chart.draw))))
         self.assertEqual(pages[1].rows, chart.rows)
-
-    def test_a_confusion_matrix_of_many_classes(self):
-        for classes, numbered, named in ((10, True, 10), (20, True, 20), (21, False, 21), (256, False, 128)):
-            axes = new_figure(8, 8).add_subplot()
-            counts = [[int(row == column) for column in range(classes)] for row in range(classes)]
-            if classes <= plot_confusion.MOST_NUMBERED:
-                plot_confusion.write_numbers(axes, counts, counts)
-            plot_confusion.name_classes(axes, [f"kind {k}" for k in range(classes)], 8)
-            self.assertEqual([len(axes.texts) > 0, len(axes.get_yticklabels())], [numbered, named])
-            self.assertEqual(axes.get_xticklabels()[1].get_text(), f"kind {classes // named}")
-            record = {"classes": [{"name": ODD}] * classes, "confusion": counts, "val_accuracy": 1, "val_samples": classes,
-                      "config": {"model": "resnet20"}}
-            with tempfile.TemporaryDirectory() as folder:
-                plot_confusion.draw(record, Path(folder) / "m.png")
-                self.assertEqual((Path(folder) / "m.png").read_bytes()[1:4], b"PNG")
 
     def test_numbers_read_as_in_the_programs_own_tables(self):
         for cell, show, wanted in (

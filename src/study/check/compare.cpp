@@ -184,8 +184,11 @@ bool is_layout_name(const std::string& name) {
   });
 }
 
-std::size_t faults_of(const TableCheck& check) {
-  return check.differing + check.rows_without_run + check.rows_left_out;
+/// How far a table is from being the one that was meant. A row that it does not have says more
+/// against it than one whose figures all differ.
+std::size_t faults_of(const TableCheck& check, const Match& match) {
+  const std::size_t row = match.figures.size() + 1;
+  return check.differing + row * check.rows_without_run + check.rows_left_out;
 }
 
 }  // namespace
@@ -201,12 +204,16 @@ TableCheck check_table(const std::string& name, const CsvTable& written, const T
     return {.remarks = {"the runs do not give this table: runs are missing"}};
   TableCheck best{.remarks = {"no table of the runs has its columns"}};
   std::size_t most = 0;
+  std::size_t fewest = 0;
   for (const Table& table : tables) {
     const Match match = match_columns(written, table);
     if (!is_enough(match, written) || match.columns() < most) continue;
     TableCheck check = compare(written, match);
-    if (match.columns() > most || faults_of(check) < faults_of(best)) best = std::move(check);
+    const std::size_t faults = faults_of(check, match);
+    if (match.columns() == most && faults >= fewest) continue;
+    best = std::move(check);
     most = match.columns();
+    fewest = faults;
   }
   return best;
 }

@@ -159,6 +159,18 @@ TEST_CASE_METHOD(CheckCase, "a table that the runs do not give is not compared",
   CHECK_THAT(check("name,colour\na,red\n", "steps").remarks.at(0), Contains("too few columns"));
 }
 
+TEST_CASE_METHOD(CheckCase, "a table with the row is meant, not one that lacks it", "[check]") {
+  Tables all = tables();
+  Table other = all[0];
+  other.title = "Task 10.6: net";
+  std::erase_if(other.rows, [](const auto& row) { return row[0].number() == 2; });
+  all.insert(all.begin(), other);  // agrees with all that it has
+  const CsvTable written = read("P,Time,Efficiency\n1,13.6,100\n2,7.1,99\n8,1,50\n");
+  const TableCheck check = check_table("mine", written, all);
+  CHECK(check.title == "Task 10.5: net");
+  CHECK(check.differing == 2);
+}
+
 TEST_CASE_METHOD(CheckCase, "a folder is compared file by file", "[check]") {
   const auto write = [this](const std::string& name, const std::string& text) {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
