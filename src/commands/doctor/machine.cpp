@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -14,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
 #include "commands/doctor/process.hpp"
 #include "display/text.hpp"
 #include "launch/control_group.hpp"
@@ -227,8 +229,22 @@ std::size_t memory_per_rank(const Ranks& ranks) {
   return ranks.empty() ? 0 : least - least / 20;
 }
 
+namespace {
+
+/// On a GPU cuDNN compiles what it plans, so each size of each network takes seconds.
+RunError not_planned(std::chrono::seconds limit) {
+  return RunError(
+      fmt::format("not planned: the doctor plans for {} s at most; rueda summary --model NAME "
+                  "--memory SIZE plans one network",
+                  limit.count()));
+}
+
+}  // namespace
+
 std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
-                                        int threads) {
+                                        int threads, std::chrono::seconds limit) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + limit;
   std::vector<BatchFacts> all;
   // One of each precision for all plans: opening a backend takes a GPU some time.
   std::map<Precision, std::unique_ptr<Backend>> opened;
@@ -245,6 +261,7 @@ std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes,
           backend = open_backend({.choice = choice, .precision = precision, .threads = threads});
         const Graph graph = build_model(model, facts.image_size, kClasses);
         facts.largest_batch = largest_batch(bytes, kMostSamples, [&](std::size_t batch) {
+          if (Clock::now() >= end) throw not_planned(limit);
           return usual_training_memory(graph, *backend, batch, ranks);
         });
       } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -90,9 +91,9 @@ std::size_t memory_per_rank(const Ranks& ranks);
 
 /// For each model at its usual image size, in fp32 and bf16, the largest batch
 /// of a rank whose training fits into `bytes` on `choice`, which is planned as
-/// training plans it.
+/// training plans it. What is not planned when `limit` is over fails and names it.
 std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
-                                        int threads);
+                                        int threads, std::chrono::seconds limit);
 
 /// How a worker ended.
 struct Ending {

@@ -253,16 +253,18 @@ std::string batches_section(const ClusterFacts& cluster) {
   const auto& [backend, memory_bytes, batches] = cluster.largest_batch;
   if (batches.empty()) return {};
   TextTable table = number_table({"model", "image", "fp32", "bf16"});
-  std::string remark;
+  std::string of_fp32, remark;
   for (std::size_t i = 0; i + 1 < batches.size(); i += 2) {
     const BatchFacts &fp32 = batches[i], &bf16 = batches[i + 1];
     table.add({fp32.model, std::to_string(fp32.image_size), batch_text(fp32), batch_text(bf16)});
+    of_fp32 = fp32.failure;
     remark = bf16.failure;
   }
   const std::string text = fmt::format("\nLargest batch of a rank ({}, {} a rank)\n{}", backend,
                                        bytes_text(memory_bytes), table.text());
   if (remark.empty()) return text;
-  return text + lines({{"bf16", remark}});
+  // A dash in both columns has a cause of the network, not of the precision.
+  return text + lines({{of_fp32.empty() ? "bf16" : "-", remark}});
 }
 
 std::string counts_text(const ClassCounts& counts) {

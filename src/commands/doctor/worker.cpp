@@ -1,3 +1,4 @@
+#include <chrono>
 #include <memory>
 
 #include "base/core_time.hpp"
@@ -17,6 +18,8 @@ constexpr int kPlain = 1;
 constexpr int kSlow = 3;
 constexpr int kReadsFiles = 10;
 
+/// For the largest batches of all networks: a GPU would take minutes.
+constexpr std::chrono::seconds kPlanTime{15};
 constexpr double kBusySeconds = 0.3;  ///< three periods of a quota
 
 constexpr std::size_t kSmallFloats = 1024 / sizeof(float);
@@ -168,7 +171,7 @@ class Worker {
       LargestBatches largest{self.backend, memory_per_rank(ranks_), {}};
       if (!self.backend.empty()) {
         largest.models = largest_batches(options_.backend, largest.memory_bytes, world.size(),
-                                         self.cores.threads);
+                                         self.cores.threads, kPlanTime);
       }
       write_line({{"largest_batch", json_of(largest)}});
     }

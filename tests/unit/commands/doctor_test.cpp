@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -100,7 +101,8 @@ TEST_CASE("memory is that of the rank that has the least", "[doctor]") {
 }
 
 TEST_CASE("every model gets its largest batch in both precisions", "[doctor][cpu]") {
-  const auto batches = largest_batches(rueda::BackendChoice::cpu, 200'000'000, 1, 1);
+  const auto batches =
+      largest_batches(rueda::BackendChoice::cpu, 200'000'000, 1, 1, std::chrono::hours(1));
   REQUIRE(batches.size() == 18);
   CHECK(batches[0].model == "resnet20");
   CHECK(batches[0].image_size == 32);
@@ -109,6 +111,16 @@ TEST_CASE("every model gets its largest batch in both precisions", "[doctor][cpu
   CHECK(batches[17].model == "resnet152v2");
   CHECK(batches[17].image_size == 128);
   CHECK(batches[16].largest_batch == 0);  // its parameters alone are more
+}
+
+TEST_CASE("batches are planned for a limited time", "[doctor][cpu]") {
+  const auto batches =
+      largest_batches(rueda::BackendChoice::cpu, 200'000'000, 1, 1, std::chrono::seconds(0));
+  REQUIRE(batches.size() == 18);
+  for (const auto& batch : batches) {
+    CHECK(batch.largest_batch == 0);
+    CHECK_THAT(batch.failure, Contains("for 0 s at most; rueda summary"));
+  }
 }
 
 TEST_CASE("the machine has memory", "[doctor]") { CHECK(rueda::available_host_memory() > 0); }
