@@ -16,4 +16,5 @@ if ! python=$(command -v python3); then
   exit 2
 fi
 
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$root/jobs/data" "$@"
+# -u: what the disk does not take fails where it is printed, not when Python ends.
+PYTHONDONTWRITEBYTECODE=1 exec "$python" -u "$root/jobs/data" "$@"

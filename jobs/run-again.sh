@@ -8,4 +8,5 @@ if [ -z "${SLURM_JOB_ID:-}" ]; then
   # shellcheck source=jobs/env.sh
   . "$jobs/env.sh"
 fi
-exec python3 "$jobs/run_again.py" "$@"
+# -u: what the disk does not take fails where it is printed, not when Python ends.
+exec python3 -u "$jobs/run_again.py" "$@"

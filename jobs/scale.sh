@@ -22,4 +22,5 @@ if [ -z "${SLURM_JOB_ID:-}" ]; then
   . "$root/jobs/env.sh"
 fi
 
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$root/jobs/scaling" "$@"
+# -u: what the disk does not take fails where it is printed, not when Python ends.
+PYTHONDONTWRITEBYTECODE=1 exec "$python" -u "$root/jobs/scaling" "$@"

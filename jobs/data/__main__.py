@@ -74,8 +74,8 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends without a word where nobody reads on
-    options = command_line(sys.argv[1:])
     try:
+        options = command_line(sys.argv[1:])
         options.get(options)
         return 0
     except Fault as fault:

@@ -27,7 +27,6 @@ def run(name, main, remedy):
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes what is left when it ends
         reason, code = "its output was closed before the end", 1
     except ImportError as error:
         reason = f"needs matplotlib ({error}): install python3-matplotlib, or name a Python in RUEDA_PLOT_PYTHON"
@@ -36,4 +35,5 @@ def run(name, main, remedy):
     except (ValueError, LookupError, TypeError) as error:
         reason = (f"no {error}" if isinstance(error, LookupError) else str(error)) + f"; {remedy}"
     print(f"{name}: {reason}", file=sys.stderr)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes what is left when it ends
     sys.exit(code)

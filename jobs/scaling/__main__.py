@@ -1,6 +1,5 @@
 """What jobs/scale.sh runs: python3 jobs/scaling ARGUMENTS."""
 
-import os
 import signal
 import sys
 
@@ -78,15 +77,12 @@ def main():
         signal.signal(number, interrupt)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends without a word where nobody reads on
     try:
-        code = scale(sys.argv[1:])
-        sys.stdout.flush()
-        return code
+        return scale(sys.argv[1:])
     except Fault as fault:
         print("scale.sh: {}".format(fault), file=sys.stderr)
         return 2
     except OSError as error:
         print("scale.sh: {}: {}".format(error.filename or "the output", error.strerror), file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # takes what is left without another complaint
         return 1
     except KeyboardInterrupt:
         print("scale.sh: interrupted; the same command goes on with what is missing", file=sys.stderr)

@@ -101,6 +101,11 @@ class DataCase(unittest.TestCase):
 
 
 class FashionMnist(DataCase):
+    def test_output_that_no_disk_takes(self):
+        self.put_idx()
+        line = f"{ROOT}/jobs/data.sh fashion-mnist --from idx . >/dev/full"
+        self.refused(self.execute("bash", "-c", line, PYTHONUNBUFFERED=""), "the output: No space left on device")
+
     def test_images_are_padded_and_read_by_rueda(self):
         self.put_idx(train=12, test=4)
         said = self.made("fashion-mnist", "--from", "idx")

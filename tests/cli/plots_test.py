@@ -21,6 +21,7 @@ from rueda_runs import long, main
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
+BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # as Python is by itself
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     import plot_layers
@@ -526,7 +527,6 @@ class Files(unittest.TestCase):
         done = self.run_script(self.folder, PYTHONPATH=str(self.folder), RUEDA_PLOT_PYTHON=str(other))
         self.assertEqual((done.returncode, (self.folder / "report.html").exists()), (0, True), done)
 
-
     def test_a_trace_has_a_title_and_what_goes_wrong_is_one_line(self):
         args = {"step": 2, "bucket": 0}
         spans = [{"ph": "X", "name": "forward", "cat": "training", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": args}]
@@ -540,8 +540,12 @@ class Files(unittest.TestCase):
             (1, script, "--help"), (2, layers, "none", "a.png"), (2, layers, trace, "a.png"), (2, every, "a.png"),
         ):  # fmt: skip
             command = ["bash", "-c", '"$@" </dev/null | true; exit $PIPESTATUS', "", sys.executable, *map(str, words)]
-            done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run(command, env=BUFFERED, stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, script, "--help"]
+            done = subprocess.run(command, env=BUFFERED, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
 
 
 if __name__ == "__main__":

@@ -320,7 +320,8 @@ class RefusalTest(ScaleCase):
     def test_output_that_nobody_takes(self):
         for sink, code in (("| true", 128 + signal.SIGPIPE), ("> /dev/full", 1)):
             line = ["bash", "-c", f"set -o pipefail; (sleep 0.1; {SCALE} book --dry-run) {sink}"]
-            done = subprocess.run(line, env=self.environment({}), capture_output=True, text=True, check=False)
+            changes = {"PYTHONUNBUFFERED": ""}  # as Python is by itself
+            done = subprocess.run(line, env=self.environment(changes), capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, "Traceback" in done.stderr), (code, False), done)
 
     def bare_path(self):
