@@ -56,8 +56,11 @@ memory::data_type type_of(bool bf16) {
   return memory::data_type::f32;
 }
 
-bool is_plain(const Node& node) {
-  return std::holds_alternative<InputNode>(node.kind) || is_behind_pooling(node);
+/// The first convolution takes a plain image beside blocks, and one with channels
+/// last beside channels last: oneDNN has no AMX kernel for a plain one.
+static bool is_plain(const Node& node, ActivationLayout layout) {
+  const bool image = std::holds_alternative<InputNode>(node.kind);
+  return is_behind_pooling(node) || (image && layout != ActivationLayout::channels_last);
 }
 
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
@@ -72,7 +75,7 @@ memory::desc Context::desc(const Graph& graph, NodeId node, int batch, bool plai
   const Node& n = graph.node(node);
   const memory::dims dims = {batch, n.output.channels, n.output.height, n.output.width};
   return {dims, type_of(view(graph, node).bf16),
-          plain || is_plain(n) ? tag::nchw : format_tag(format.layout)};
+          plain || is_plain(n, format.layout) ? tag::nchw : format_tag(format.layout)};
 }
 
 ActivationView Context::view(const Graph& graph, NodeId node) const {
@@ -80,12 +83,11 @@ ActivationView Context::view(const Graph& graph, NodeId node) const {
   const auto channels = std::size_t(n.output.channels);
   auto block = std::size_t(format.layout);
   if (format.layout == ActivationLayout::channels_last) block = channels;
-  if (is_plain(n)) block = 1;
-  const bool image = std::holds_alternative<InputNode>(n.kind);
+  if (is_plain(n, format.layout)) block = 1;
   return {.channels = pieces(channels, block) * block,
           .pixels = std::size_t(n.output.height * n.output.width),
           .block = block,
-          .bf16 = format.precision == Precision::bf16 && (image || !is_plain(n))};
+          .bf16 = format.precision == Precision::bf16 && !is_behind_pooling(n)};
 }
 
 std::string references_text(const std::vector<std::string>& references) {

@@ -17,18 +17,14 @@ namespace rueda::cpu {
 
 /// How activations lie in memory: plain (N, C, H, W), channels in blocks of 8
 /// or 16 (nChw8c, nChw16c), or channels last. One layout holds for a whole
-/// network, so activations are never reordered; only the image (plain) and what
-/// follows the global pooling (N, C) differ.
+/// network, so activations are never reordered; only what follows the global
+/// pooling (N, C) differs, and the image, which is plain beside blocks.
 enum class ActivationLayout { channels_last = 0, blocked8 = 8, blocked16 = 16 };
 
 struct ActivationFormat {
   ActivationLayout layout = ActivationLayout::channels_last;
   Precision precision = Precision::fp32;
 };
-
-/// Whether a node's output is plain whatever the layout: the image, and what
-/// follows the global pooling.
-bool is_plain(const Node& node);
 
 /// What oneDNN's convolutions prefer on this processor. Where it has none in
 /// bf16 (before AVX-512) throws InputError.

@@ -282,8 +282,10 @@ class CpuBackend final : public HostBackend {
     return sum;
   }
   bool is_bf16() const { return context_.format.precision == Precision::bf16; }
-  /// The image lies plain, whatever the layout of the network after it.
-  InputFormat input_format() const { return {.bf16 = is_bf16(), .channels_last = false}; }
+  InputFormat input_format() const {
+    return {.bf16 = is_bf16(),
+            .channels_last = context_.format.layout == ActivationLayout::channels_last};
+  }
   /// Of `work`, the fastest of some.
   double least_seconds(const auto& work, int tries = 5) {
     tick();
