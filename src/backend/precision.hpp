@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -31,7 +32,8 @@ struct TimedCompute {
   double seconds = 0;         ///< for forward and backward of `images` images; others in proportion
   std::size_t images = 1;     ///< of a full micro-batch
   double jitter_percent = 0;  ///< by which each micro-batch may take longer or shorter
-  std::string recorded_in = {};  ///< the run.json that `seconds` comes from; empty: given
+  std::vector<double> factors = {};  ///< of each rank, by which it takes longer; empty: 1
+  std::string recorded_in = {};      ///< the run.json that `seconds` comes from; empty: given
 };
 
 }  // namespace rueda

@@ -29,10 +29,7 @@ void Replica::allocate() {
   const std::size_t slots = layout_.slots * kSlotFloats * sizeof(float);
   result_ = backend_.allocate_host(sizeof(StepResult) + slots);
   slots_written_ = backend_.allocate_host(slots);
-  pool_ = backend_.allocate(plan_->pool_bytes());
-  backend_.bind_parameters(
-      graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
-  plan_->bind(pool_.data());
+  bind_plan();
   // How many values per image and channel enter a variance that is to be
   // unbiased; 0 for all other statistics, which need no correction.
   const auto values = [](const BatchNormNode& bn, const Shape& output) {
@@ -40,6 +37,30 @@ void Replica::allocate() {
     return float(output.height * output.width);
   };
   backend_.upload(values_per_image_.floats(), for_variances(values));
+}
+
+void Replica::bind_plan() {
+  pool_ = backend_.allocate(plan_->pool_bytes());
+  backend_.bind_parameters(
+      graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
+  plan_->bind(pool_.data());
+}
+
+void Replica::forget_plan() {
+  backend_.finish();
+  current_ = nullptr;
+  buckets_ = 0;
+  plan_.reset();
+  pool_ = {};
+  backend_.forget_plans();
+}
+
+void Replica::take_plan(std::unique_ptr<ReplicaPlan> plan) {
+  const Stopwatch watch;
+  plan_ = std::move(plan);
+  bind_plan();
+  parameters_changed();
+  allocation_seconds_ += watch.seconds();
 }
 
 void Replica::allocate_gradients() {

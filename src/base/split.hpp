@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <numeric>
 #include <span>
 
 namespace rueda {
@@ -25,6 +26,21 @@ constexpr Range even_split(std::size_t total, std::size_t parts, std::size_t ind
   const std::size_t larger = total % parts;
   const std::size_t begin = index * base + std::min(index, larger);
   return {begin, begin + base + (index < larger ? 1 : 0)};
+}
+
+/// Part `index` of `total` items that are cut into contiguous parts in the
+/// proportions of `shares`, which are not all 0. As many items as the shares add
+/// up to are cut into the shares themselves.
+inline Range share_of(std::size_t total, std::span<const std::size_t> shares,
+                      std::size_t index) noexcept {
+  const std::size_t sum = std::accumulate(shares.begin(), shares.end(), std::size_t{0});
+  const auto begin = shares.begin();
+  const std::size_t before = std::accumulate(begin, begin + std::ptrdiff_t(index), std::size_t{0});
+  if (total == sum) return {before, before + shares[index]};
+  const auto place = [&](std::size_t share) {
+    return std::size_t(double(share) / double(sum) * double(total));
+  };
+  return {place(before), place(before + shares[index])};
 }
 
 /// Whether the memory of `part` is within that of `whole`.

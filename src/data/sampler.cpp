@@ -44,6 +44,14 @@ void shuffle(std::span<std::uint32_t> items, std::uint64_t seed, Keys... keys) {
 
 }  // namespace
 
+Range SamplerOptions::part_of(std::size_t total, std::size_t part) const noexcept {
+  if (shares.empty()) return even_split(total, parts, part);
+  const std::size_t micro_batches = parts / shares.size();
+  const Range of_rank = share_of(total, shares, part / micro_batches);
+  const Range inside = even_split(of_rank.size(), micro_batches, part % micro_batches);
+  return {of_rank.begin + inside.begin, of_rank.begin + inside.end};
+}
+
 Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   check(options);
   order_.resize(options.samples);
@@ -90,7 +98,7 @@ std::vector<std::uint32_t> Sampler::indices(std::size_t step, std::size_t part) 
   const std::size_t batch = options_.global_batch;
   std::size_t first = 0;
   if (options_.shard == Shard::step)
-    first = step * batch + even_split(step_samples(step), options_.parts, part).begin;
+    first = step * batch + options_.part_of(step_samples(step), part).begin;
   else
     first = slice_of(part).begin + step * even_split(batch, options_.parts, part).size();
   const auto begin = order_.begin() + std::ptrdiff_t(first);

@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/split.hpp"
 #include "display/advice.hpp"
 #include "display/model_summary.hpp"
 #include "display/run_text.hpp"
@@ -11,6 +12,7 @@
 #include "record/aggregation.hpp"
 #include "record/run_json.hpp"
 #include "record/run_pace.hpp"
+#include "train/balance.hpp"
 
 namespace rueda {
 namespace {
@@ -270,6 +272,21 @@ std::string longest_gap(const RunRecord& run) {
   return gap_text(*run.longest_gap, run.ranks);
 }
 
+/// With --balance: of equal parts, and of each epoch in which they changed.
+std::string images_per_rank(const RunRecord& run) {
+  if (run.config.balance.equal() || run.ranks.size() < 2) return "";
+  std::vector<std::size_t> shown;
+  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
+    shown.push_back(even_split(run.global_batch, run.ranks.size(), rank).size());
+  std::string text = images_text(shown) + " in equal parts";
+  for (const EpochRecord& epoch : run.epochs) {
+    if (epoch.rank_batches == shown) continue;
+    shown = epoch.rank_batches;
+    text += fmt::format("; {} from epoch {} on", images_text(shown), epoch.epoch);
+  }
+  return text;
+}
+
 std::string last_hash(const RunRecord& run) {
   if (run.epochs.empty()) return "";
   return run.epochs.back().parameter_hash;
@@ -282,9 +299,9 @@ std::string totals(const RunRecord& run) {
          entry("evaluation", evaluation_time(run)) + entry("all together", whole_time(run)) +
          entry("target", target(run)) + entry("energy", energy_text(run)) +
          entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
-         entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
-         entry("all-reduce", communication_text(run, b)) + entry("advice", own_advice(run, b)) +
-         entry("parameter hash", last_hash(run));
+         entry("images/rank", images_per_rank(run)) + entry("audit", audit_text(run)) +
+         entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
+         entry("advice", own_advice(run, b)) + entry("parameter hash", last_hash(run));
 }
 
 std::string files(const RunRecord& run) {

@@ -7,6 +7,7 @@
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "launch/machine.hpp"
+#include "train/balance.hpp"
 
 namespace rueda {
 namespace {
@@ -44,17 +45,19 @@ std::string fitted(const RunRecord& run) {
   return fmt::format(" (micro-batches of {}: {})", run.micro_batch, why);
 }
 
-/// 34, or "33 to 34".
-std::string of_each_rank(const std::vector<std::size_t>& batches) {
+/// 34; "33 to 34" where it does not divide evenly; "86, 42" with --balance.
+std::string of_each_rank(const RunRecord& run) {
+  const std::vector<std::size_t>& batches = run.rank_batches;
   const auto [least, most] = std::ranges::minmax(batches);
-  if (least == most) return std::to_string(most);
-  return fmt::format("{} to {}", least, most);
+  if (least == most) return fmt::format("{} per rank", most);
+  if (run.config.balance.equal()) return fmt::format("{} to {} per rank", least, most);
+  const char* how = run.config.balance.by_speed ? "by speed" : "as given";
+  return fmt::format("{} per rank ({})", images_text(batches), how);
 }
 
 std::string batch(const RunRecord& run) {
   std::string text = fmt::format("{} global", run.global_batch);
-  if (!run.rank_batches.empty())
-    text += fmt::format(", {} per rank", of_each_rank(run.rank_batches));
+  if (!run.rank_batches.empty()) text += ", " + of_each_rank(run);
   if (run.config.accumulate > 1) text += fmt::format(" in {} micro-batches", run.config.accumulate);
   return text + fitted(run);
 }

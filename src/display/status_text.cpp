@@ -11,6 +11,7 @@
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "record/run_pace.hpp"
+#include "train/balance.hpp"
 
 namespace rueda {
 namespace {
@@ -106,6 +107,14 @@ bool have_own_rows(const std::vector<Range>& groups) {
   return groups.size() <= kMostRows;
 }
 
+/// Nothing where all have the same.
+std::string images_of_ranks(const RunStatus& s) {
+  if (s.images.empty()) return "";
+  const auto [least, most] = std::ranges::minmax(s.images);
+  if (most - least <= 1) return "";  // what does not divide evenly
+  return fmt::format("  images per rank {}\n", images_text(s.images));
+}
+
 std::string ranks_text(const RunStatus& s, bool colours) {
   std::vector<Range> groups;  // neighbours of one host
   for (std::size_t i = 0; i < s.hosts.size(); ++i) {
@@ -145,7 +154,8 @@ std::string status_text(const RunStatus& status, double silent, bool colours) {
   if (!std::isnan(s.val_accuracy)) text += "  val_accuracy " + metric_text(s.val_accuracy);
   if (!std::isnan(s.joules)) text += "  " + rate_text(s.joules) + " J";
   text += "\n";
-  if (!std::isnan(s.load_balance)) text += step_text(s) + ranks_text(s, colours);
+  if (!std::isnan(s.load_balance))
+    text += step_text(s) + ranks_text(s, colours) + images_of_ranks(s);
   if (!slowest.empty()) text += "  slow: " + slowest + "\n";
   if (!s.audit.empty()) text += "  audit: " + s.audit + "\n";
   if (!s.checkpoint.empty()) text += "  checkpoint: " + s.checkpoint + "\n";

@@ -152,6 +152,7 @@ inline double images_per_second_per_rank(const EpochFacts& e) {
 /// An epoch's scores are nothing but samples where nothing is computed.
 inline const std::tuple kEpochFields{IfAny{"epoch", &EpochFacts::epoch},
                                      Field{"steps", &EpochFacts::steps},
+                                     IfAny{"batch_per_rank", &EpochFacts::rank_batches},
                                      IfAny{"resumed_at_step", &EpochFacts::resumed_at_step},
                                      NanField{"loss", in(&EpochFacts::train, &Score::loss)},
                                      NanField{"accuracy", in(&EpochFacts::train, &Score::accuracy)},

@@ -36,6 +36,7 @@ Json config_json(const TrainConfig& config) {
 const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
                               Field{"images", &TimedCompute::images},
                               Field{"jitter_percent", &TimedCompute::jitter_percent},
+                              IfAny{"factors", &TimedCompute::factors},
                               Field{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
 
 std::string phase_of(const StepGap& gap) { return std::string(kPhaseNames[gap.phase]); }

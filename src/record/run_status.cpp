@@ -42,6 +42,7 @@ const std::tuple kStatusFields{Field{"outcome", &RunStatus::outcome},
                                Field{"rank_stride", &RunStatus::rank_stride},
                                Field{"hosts", &RunStatus::hosts},
                                Field{"useful", &RunStatus::useful},
+                               IfAny{"images_per_rank", &RunStatus::images},
                                Field{"checkpoint", &RunStatus::checkpoint},
                                Field{"audit", &RunStatus::audit},
                                NanField{"joules", &RunStatus::joules}};
@@ -89,6 +90,7 @@ RunStatus read_status(const std::filesystem::path& run_directory) {
   const auto moments = {status.started_at, status.written_at, status.last_step_at};
   const bool fits = status.hosts.size() == status.useful.size() && status.world_size > 0 &&
                     status.rank_stride > 0 && status.useful.size() <= status.world_size &&
+                    status.images.size() <= status.world_size &&
                     status.at.epoch <= status.at.epochs && status.at.step <= status.at.steps &&
                     !(status.evaluated < 0 || status.evaluated > status.to_evaluate ||
                       status.to_evaluate > kMostImages);

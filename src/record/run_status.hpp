@@ -47,14 +47,15 @@ struct RunStatus {
   double val_accuracy = NAN;  ///< of the last evaluation
   // Mean over the steps of about the last second, and over ranks.
   PhaseSeconds phases{};
-  double load_balance = NAN;       ///< docs/metrics.md
-  double communication = NAN;      ///< communication efficiency
-  std::size_t rank_stride = 1;     ///< the lists below have every `rank_stride`-th rank
-  std::vector<std::string> hosts;  ///< of each
-  std::vector<double> useful;      ///< of each: seconds of a step without waiting for others
-  std::string checkpoint;          ///< path of the last one; empty: none
-  std::string audit;               ///< what it found; empty: none is wanted
-  double joules = NAN;             ///< of the finished epochs' steps
+  double load_balance = NAN;        ///< docs/metrics.md
+  double communication = NAN;       ///< communication efficiency
+  std::size_t rank_stride = 1;      ///< the lists below have every `rank_stride`-th rank
+  std::vector<std::string> hosts;   ///< of each
+  std::vector<double> useful;       ///< of each: seconds of a step without waiting for others
+  std::vector<std::size_t> images;  ///< of each: in a full step
+  std::string checkpoint;           ///< path of the last one; empty: none
+  std::string audit;                ///< what it found; empty: none is wanted
+  double joules = NAN;              ///< of the finished epochs' steps
 };
 
 /// Notices a rank that keeps the others waiting: the slowest one of several

@@ -1,32 +1,23 @@
 #include "run/bucket_size.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
 #include "predict/predict.hpp"
+#include "run/trial_passes.hpp"
 
 namespace rueda {
 namespace {
 
-/// Seconds of a backward pass over `count` images: the least of three. A GPU
-/// records the second one and replays it as the third.
+/// Seconds of a backward pass over `count` images: the least of three.
 double backward_seconds(const ImageSet& set, std::size_t count, int side, Replica& replica) {
-  if (count == 0) return 0;
-  std::vector<std::uint32_t> indices;
-  for (std::size_t i = 0; i < count; ++i) indices.push_back(std::uint32_t(i % set.size()));
-  Backend& backend = replica.backend();
-  const auto held = backend.hold(set);
   double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 3; ++i) {
-    replica.load({held.get(), {indices, {.image_size = side}}});
-    least = std::min(least, replica.compute(1.0F / float(count)).backward);
-  }
-  backend.zero(replica.gradients());
-  backend.finish();
+  for (const ComputeSeconds& pass : trial_passes(set, count, side, replica, {.passes = 3}))
+    least = std::min(least, pass.backward);
+  if (count == 0) return 0;
   return least;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -62,7 +63,8 @@ class Fitter {
       : group_(group),
         request_(request),
         world_(std::size_t(group.size())),
-        rank_(std::size_t(group.rank())) {}
+        rank_(std::size_t(group.rank())),
+        parts_(request.parts) {}
 
   /// Collective, as are the members down to finish().
   FittedReplica fit() {
@@ -72,6 +74,24 @@ class Fitter {
     request_.choose_engines([this](Backend& backend) { plan_on(backend); });
     while (!fits(batch) || !allocate()) batch = smaller(batch);
     return finish(batch);
+  }
+
+  void refit(FittedReplica& fitted) {
+    const std::vector<std::size_t> before = fitted.plan.rank_batches();
+    const std::size_t batch = fitted.plan.largest_micro_batch();
+    asked_ = fitted.asked;
+    room_ = {fitted.room, 1};
+    fitted.replica->forget_plan();
+    bool fit = fits(batch);
+    if (!fit) {
+      parts_.assign(before.begin(), before.end());
+      static_cast<void>(fits(batch));  // as it did
+      log(LogLevel::warn, "other parts of the global batch do not fit into memory; they stay");
+    }
+    together(group_, [&] { fitted.replica->take_plan(std::move(replica_plan_)); });
+    run_.most_samples = fit ? fitted.plan.most_samples : before;
+    fitted.plan = run_;
+    fitted.memory = need_;
   }
 
  private:
@@ -171,7 +191,16 @@ class Fitter {
                       "halve), which changes the global batch to {}",
                       asked_, batch, run_.global_batch));
     }
-    return {run_, std::move(replica_), asked_, need_};
+    if (request_.config.balance.by_speed) run_.most_samples = all_gather(group_, most_samples());
+    return {run_, std::move(replica_), asked_, need_, room_.bytes};
+  }
+
+  /// Of a step on this rank. What the batch decides grows with it, or less.
+  std::size_t most_samples() const {
+    const std::size_t now = run_.rank_samples(run_.global_batch, rank_);
+    if (room_.bytes == SIZE_MAX) return SIZE_MAX;
+    const double left = double(room_.bytes) * kFilledPart - double(need_.of_model());
+    return std::max(now, std::size_t(double(now) * std::max(left, 0.0) / double(need_.of_batch())));
   }
 
   // What follows is of this rank alone.
@@ -186,7 +215,7 @@ class Fitter {
       config.batch_per_rank = batch;
       config.global_batch = 0;
     }
-    run_ = plan_run(config, world_, request_.data.train.size());
+    run_ = plan_run(config, world_, request_.data.train.size(), parts_);
     replica_plan_ = plan_on(backend);
     const bool streams = config.input == InputMode::stream;
     std::size_t held = request_.data.test.size();
@@ -195,7 +224,7 @@ class Fitter {
     need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                             message_floats(), image_bytes);
     if (streams)
-      need_.staging = backend.stager_bytes(config.image_size, run_.largest_micro_batch());
+      need_.staging = backend.stager_bytes(config.image_size, run_.largest_micro_batch(rank_));
     return need_;
   }
 
@@ -205,13 +234,22 @@ class Fitter {
     const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
     const std::size_t largest = run_.largest_micro_batch();
     std::vector<std::size_t> sizes;
-    for (const std::size_t rank : {rank_, std::size_t{0}, world_ - 1})  // these have all sizes
-      if (rank == rank_ || config.audit_every > 0)
-        std::ranges::copy(micro_batch_sizes(run_, Sampler(run_.sampler), rank),
-                          std::back_inserter(sizes));
+    for (const std::size_t rank : ranks_computed())
+      std::ranges::copy(micro_batch_sizes(run_, Sampler(run_.sampler), rank),
+                        std::back_inserter(sizes));
     return std::make_unique<ReplicaPlan>(
         request_.graph, backend, sizes,
-        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute, world_);
+        plan_evaluation(tested, world_, rank_, largest, run_.sampler.shares).batch_sizes(),
+        config.recompute, world_);
+  }
+
+  /// Whose micro-batches this rank will compute: an audit computes those of others.
+  std::vector<std::size_t> ranks_computed() const {
+    if (request_.config.audit_every == 0) return {rank_};
+    if (run_.sampler.shares.empty()) return {rank_, 0, world_ - 1};  // these have all sizes
+    std::vector<std::size_t> all(world_);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
   }
 
   /// The largest of at most `most` samples whose training takes at most
@@ -239,6 +277,7 @@ class Fitter {
   const FitRequest& request_;
   std::size_t world_;
   std::size_t rank_;
+  std::vector<double> parts_;
   RunPlan run_;
   std::unique_ptr<ReplicaPlan> replica_plan_;
   MemoryNeed need_;
@@ -251,6 +290,10 @@ class Fitter {
 
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request) {
   return Fitter(group, request).fit();
+}
+
+void refit_replica(RankGroup& group, const FitRequest& request, FittedReplica& fitted) {
+  Fitter(group, request).refit(fitted);
 }
 
 }  // namespace rueda

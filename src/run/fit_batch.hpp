@@ -29,6 +29,8 @@ struct FitRequest {
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
   bool batch_is_fixed = false;  ///< by a run that is resumed: it is never halved
+  /// In which proportions the ranks share a global batch, as plan_run takes them.
+  std::vector<double> parts;
   /// Collective: chooses the engines that `backend` uses, once the batch is
   /// known. It may call `plan` to plan the same on another backend.
   std::function<void(const std::function<void(Backend&)>& plan)> choose_engines;
@@ -42,6 +44,7 @@ struct FittedReplica {
   std::unique_ptr<Replica> replica;
   std::size_t asked = 0;  ///< samples of a micro-batch; 0: as many as fit
   MemoryNeed memory;      ///< of all that training will hold
+  std::size_t room = 0;   ///< bytes that training may take on this rank
 };
 
 /// Collective: plans the replica, and allocates it only if all of the training
@@ -49,5 +52,11 @@ struct FittedReplica {
 /// ranks until it fits, or every rank throws an InputError that names the rank
 /// with the least room and the batch that would fit.
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
+
+/// Collective: plans the replica anew for the parts of `request`, with the global
+/// batch that it has. No trainer uses it meanwhile. Parts that do not fit into
+/// every rank's memory leave it as it was, with a warning, and are limits from
+/// then on.
+void refit_replica(RankGroup& group, const FitRequest& request, FittedReplica& fitted);
 
 }  // namespace rueda

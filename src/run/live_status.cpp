@@ -59,8 +59,14 @@ void LiveStatus::begin_slots() {
     status_.hosts.push_back(run_.ranks[rank].host);
   status_.useful.resize(slots.count);
   useful_.resize(slots.count);
-  for (std::size_t slot = 0; slot < slots.count; ++slot)
-    images_.push_back(run_.rank_batches.at(slot * slots.stride));
+  note_images();
+}
+
+/// They change with --balance speed.
+void LiveStatus::note_images() {
+  status_.images.clear();
+  for (std::size_t rank = 0; rank < run_.ranks.size(); rank += status_.rank_stride)
+    status_.images.push_back(run_.rank_batches.at(rank));
 }
 
 void LiveStatus::on_step(Progress& progress, std::span<const RankTimes> ranks) {
@@ -138,7 +144,8 @@ void LiveStatus::add_window(std::span<const RankTimes> ranks) {
     for (const RankTimes& r : ranks) phases_[p] += double(r.phases[p]) / double(ranks.size());
   window_seconds_ += ranks.front().step();
   ++window_steps_;
-  slow_.add(useful, images_);
+  note_images();
+  slow_.add(useful, status_.images);
 }
 
 /// What it shows of the last steps is a mean over them.

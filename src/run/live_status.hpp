@@ -42,6 +42,7 @@ class LiveStatus {
  private:
   std::string in_words(const std::optional<SlowRank::Streak>& streak) const;
   void begin_slots();
+  void note_images();
   void add_last_step(const EpochRecord& epoch);
   void add_window(std::span<const RankTimes> ranks);
   void close_window();
@@ -53,7 +54,6 @@ class LiveStatus {
   const ReduceJournal& journal_;
   SlowRank slow_;
   RunPace pace_;
-  std::vector<std::size_t> images_;  ///< of a full step, of each slot
   std::mutex mutex_;
   RunStatus status_;
   std::string trouble_;

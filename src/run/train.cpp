@@ -10,26 +10,25 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "launch/launcher.hpp"
 #include "launch/stop_signals.hpp"
 #include "model/registry.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "record/run_json.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
+#include "run/balance_by_speed.hpp"
 #include "run/bucket_size.hpp"
 #include "run/checkpoints.hpp"
-#include "run/console.hpp"
 #include "run/fit_batch.hpp"
 #include "run/job.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
+#include "run/training.hpp"
 #include "run/wiring/make_all_reduce.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "run/wiring/overlap.hpp"
 #include "run/wiring/transport.hpp"
 #include "train/gradient_reducer.hpp"
-#include "train/train_loop.hpp"
 
 // One training run of one rank, from the first message to the last table. Each
 // stage takes what the earlier ones returned. What may fail on one rank alone
@@ -110,20 +109,43 @@ BackendOptions backend_options(Job& job, const TrainConfig& config, const Comput
   return options;
 }
 
-FittedReplica build_replica(Job& job, const TrainConfig& config, const BackendOptions& options,
-                            const Graph& graph, Backend& backend, const GradientSums& sums,
-                            const AgreedData& data, bool resumed) {
+/// The arguments outlive what it returns.
+FitRequest fit_request(Job& job, const TrainConfig& config, const BackendOptions& options,
+                       const Graph& graph, Backend& backend, const GradientSums& sums,
+                       const AgreedData& data, const Resuming& resuming) {
   const auto choose_engines = [&](const std::function<void(Backend&)>& plan) {
     agree_on_engines(job.world(), config, options, backend, plan);
   };
   const auto prepare = [&](const std::function<void()>& plan) {
     compile_in_turns(job.world(), backend, plan);
   };
-  FittedReplica fitted = fit_replica(
-      job.world(), {config, graph, backend, *sums.all_reduce, sums.bucket_ends, data.images,
-                    job.world().host(), job.uuid(), resumed, choose_engines, prepare});
-  log_plans(backend);
-  return fitted;
+  FitRequest request{config,
+                     graph,
+                     backend,
+                     *sums.all_reduce,
+                     sums.bucket_ends,
+                     data.images,
+                     job.world().host(),
+                     job.uuid(),
+                     resuming.active(),
+                     {},
+                     choose_engines,
+                     prepare};
+  // Without them a resumed run would not repeat its bits. On other ranks they mean nothing.
+  const std::vector<std::size_t> shares = resuming.from().shares;
+  if (config.balance.by_speed && shares.size() == std::size_t(job.world().size()))
+    request.parts.assign(shares.begin(), shares.end());
+  return request;
+}
+
+/// Gives each rank the part of a global batch that suits its speed.
+void balance_by_speed(Job& job, const TrainConfig& config, const AgreedData& data,
+                      FitRequest& request, FittedReplica& fitted) {
+  const auto shares = measure_shares(job.world(), fitted.plan, data.images.train, config.image_size,
+                                     *fitted.replica);
+  if (shares == fitted.plan.rank_batches()) return;
+  request.parts.assign(shares.begin(), shares.end());
+  refit_replica(job.world(), request, fitted);
 }
 
 /// The same parameters on all ranks.
@@ -147,80 +169,6 @@ std::string open_run_directory(Job& job, const TrainConfig& config, const Resumi
                : make_run_directory(config, job.world().size(), claim);
   });
 }
-
-/// Trains, and keeps the record of it.
-class Training {
- public:
-  struct Parts {
-    Job& job;
-    const TrainConfig& config;
-    const AgreedData& data;
-    const Graph& graph;
-    const RunPlan& plan;
-    Replica& replica;
-    GradientReducer& reducer;
-    Resuming& resuming;
-    StartupClock& clock;
-  };
-  /// `run` has what is known of the ranks' work, `self` what this rank knows of itself.
-  Training(const Parts& parts, RunRecord& run, RankInfo self)
-      : parts_(parts), run_(run), self_(std::move(self)) {}
-
-  void train() {
-    Communicator& world = parts_.job.world();
-    const char* tree = environment_variable("RUEDA_POWERCAP");
-    const auto host = world.local_rank() == 0 ? open_host_monitor(tree) : nullptr;
-    const auto monitor = open_monitor(parts_.job.uuid());
-    Console console(run_, parts_.job.speaks(), parts_.reducer.journal());
-    RunCheckpoints checkpoints(parts_.job, parts_.replica, run_, parts_.data.lines);
-    const auto save = [&](const auto& position, auto velocities) {
-      note_time();
-      checkpoints.save(position, velocities);
-    };
-    TrainLoop loop({parts_.config, parts_.plan, world, parts_.replica, parts_.reducer,
-                    parts_.data.images, console, parts_.clock.watch(), parts_.resuming.from(),
-                    monitor.get(), host.get(), stop_requested, save});
-    parts_.resuming.restore(parts_.replica.backend(), loop.velocities());
-    parts_.clock.lap("optimizer");
-    introduce_ranks();
-    parts_.resuming.compare_machines(run_);
-    console.begin(run_);
-    try {
-      run_loop(loop);
-      checkpoints.wait_for_writer();
-      if (run_.outcome != "stopped")
-        parts_.job.on_rank_0([this] { save_weights(run_, parts_.graph, parts_.replica); });
-    } catch (const std::exception& error) {
-      note_time();
-      console.fail(run_, error.what());
-      // This rank may never get to report it.
-      if (parts_.reducer.busy()) print_error(error.what());
-      throw;
-    }
-    note_time();
-    console.end(run_);
-  }
-
- private:
-  /// Collective: what only the ranks themselves know. The last thing before the first step.
-  void introduce_ranks() {
-    self_.startup = parts_.clock.items();
-    run_.ranks = gather_rank_infos(parts_.job.world(), self_);
-  }
-
-  void note_time() { run_.total_seconds = run_.earlier_seconds + parts_.clock.watch().seconds(); }
-
-  /// What comes before and after also waits for disks, and is watched more patiently.
-  void run_loop(TrainLoop& loop) {
-    parts_.job.on_rank_0([this] { write_run_files(run_); });  // an interruption leaves these
-    const auto watchdog = watch(parts_.job.world(), parts_.config, parts_.reducer.journal(), 1);
-    loop.run(run_);
-  }
-
-  Parts parts_;
-  RunRecord& run_;
-  RankInfo self_;
-};
 
 /// What the stages have found out, in the record. Returns what is of this rank alone.
 RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& compute,
@@ -289,13 +237,18 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   check_audit(job, config, *backend, compute.threads);
   const bool measures = measures_bucket_size(config, compute.overlaps);
   GradientSums sums = open_gradient_sums(job.world(), config, measures, graph, *backend);
-  const FittedReplica fitted =
-      build_replica(job, config, options, graph, *backend, sums, data, resuming.active());
+  FitRequest request = fit_request(job, config, options, graph, *backend, sums, data, resuming);
+  FittedReplica fitted = fit_replica(job.world(), request);
+  log_plans(*backend);
   clock.lap("plan");
   clock.carve("allocation", fitted.replica->allocation_seconds());
   // Only now, so that refused input leaves no empty ones.
   run.config.run_dir = open_run_directory(job, config, resuming, claim);
   fill_replica(job, config, std::move(initial), *fitted.replica, clock);
+  if (config.balance.by_speed && request.parts.empty() && job.world().size() > 1) {
+    balance_by_speed(job, config, data, request, fitted);
+    clock.lap("balance");
+  }
   if (measures) {
     settle_buckets(job, config, compute, fitted.plan, data, *fitted.replica, sums);
     clock.lap("buckets");
@@ -307,8 +260,7 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   clock.lap("all-reduce");
   const RankInfo self = describe_compute(run, job, compute, sums, fitted);
   describe_training(run, data.images, graph, fitted.plan);
-  Training({job, config, data, graph, fitted.plan, *fitted.replica, reducer, resuming, clock}, run,
-           self)
+  Training({job, config, data, graph, request, fitted, sums, reducer, resuming, clock}, run, self)
       .train();
   return run.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
 }

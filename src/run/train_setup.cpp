@@ -94,8 +94,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.global_batch = plan.global_batch;
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
   run.learning_rate = plan.schedule.base_rate;
-  for (std::size_t rank = 0; rank < plan.world; ++rank)
-    run.rank_batches.push_back(plan.rank_samples(plan.global_batch, rank));
+  run.rank_batches = plan.rank_batches();
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {

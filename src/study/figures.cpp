@@ -82,9 +82,9 @@ void add_factors(PointFigures& figures, const Point& base) {
 /// slow for that: its time counts as if it had those of a mean rank.
 StragglerFigures stragglers(const RunResult& run) {
   std::vector<double> medians;
-  for (const RankFigures& rank : steady_epochs(run).back().of_ranks)
-    medians.push_back(rank.full_compute.median);
-  const auto& images = run.rank_batches;
+  const EpochFigures& epoch = steady_epochs(run).back();
+  for (const RankFigures& rank : epoch.of_ranks) medians.push_back(rank.full_compute.median);
+  const auto images = batches_of(run, epoch);
   if (images.size() == medians.size()) {
     const auto all = std::accumulate(images.begin(), images.end(), std::size_t{0});
     const double mean = double(all) / double(images.size());

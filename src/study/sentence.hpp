@@ -35,6 +35,10 @@ inline std::string listed(const Texts& words, const char* last = "and") {
 /// the growth of a step, communication.
 Texts loss_sentences(const SeriesFigures& series, const PointFigures& f);
 
+/// What --balance speed would bring where the ranks of a point, in all repeats, are not equally
+/// fast by more than it leaves as it is.
+Sentence what_balance_would_bring(const PointFigures& f);
+
 /// The serial fraction by Amdahl, and by Karp and Flatt; nothing where there is no fit.
 Sentence how_serial_it_is(const SeriesFigures& series);
 

@@ -150,6 +150,7 @@ Texts sentences(const SeriesFigures& series, const FindingOptions& options) {
     add(all, what_rounding_would_hide(series, *f, options.efficiency));
     add(all, how_serial_it_is(series));
   }
+  add(all, what_balance_would_bring(series.points.back()));
   add(all, what_to_choose(series, options));
   return all;
 }

@@ -28,8 +28,11 @@ bool is_oversubscribed(const RunResult& run) {
   return false;
 }
 
-/// 0 where ranks differ.
-std::size_t common_batch(const std::vector<std::size_t>& batches) {
+/// Of a mean rank with --balance; else 0 where ranks differ.
+std::size_t common_batch(const RunResult& run) {
+  const std::vector<std::size_t>& batches = run.rank_batches;
+  if (balance_of(run) != "equal" && run.global_batch % run.world_size() == 0)
+    return run.global_batch / run.world_size();
   const std::set<std::size_t> values(batches.begin(), batches.end());
   if (values.size() != 1) return 0;
   return *values.begin();
@@ -244,7 +247,7 @@ Observation observe(const RunResult& run) {
   seen.image_size = image_size_of(run);
   seen.ranks = run.world_size();
   seen.hosts = run.hosts();
-  seen.rank_batch = common_batch(run.rank_batches);
+  seen.rank_batch = common_batch(run);
   seen.global_batch = run.global_batch;
   seen.images = double(steady.front().train.samples);
   seen.steps = steady.front().steps;

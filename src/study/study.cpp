@@ -206,6 +206,17 @@ RunResult read_run(const std::filesystem::path& file) {
   return run;
 }
 
+std::vector<std::size_t> batches_of(const RunResult& run, const EpochFigures& epoch) {
+  if (epoch.rank_batches.empty()) return run.rank_batches;
+  return epoch.rank_batches;
+}
+
+std::string balance_of(const RunResult& run) {
+  const auto found = run.options.find("balance");
+  if (found == run.options.end() || found->second.size() < 2) return "equal";
+  return found->second.substr(1, found->second.size() - 2);  // a text in JSON
+}
+
 std::span<const EpochFigures> steady_epochs(const RunResult& run) {
   const auto stretch = stretch_of(run);
   if (stretch.empty() && !run.epochs.empty()) return std::span(run.epochs).last(1);

@@ -62,6 +62,10 @@ RunResult read_run(const std::filesystem::path& file);
 
 /// The epochs that count (steady_stretch); if there are none, the last one.
 std::span<const EpochFigures> steady_epochs(const RunResult& run);
+/// Samples per rank in a full step of that epoch.
+std::vector<std::size_t> batches_of(const RunResult& run, const EpochFigures& epoch);
+/// "equal", "speed", or the parts that were given.
+std::string balance_of(const RunResult& run);
 /// Whether there are none, so that this epoch's time includes warm-up: each is
 /// the first of a process.
 bool includes_warm_up(const RunResult& run);

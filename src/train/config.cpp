@@ -72,13 +72,24 @@ void check_parallel(const TrainConfig& c) {
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
 }
 
+void check_balance(const TrainConfig& c) {
+  if (c.balance.equal()) return;
+  require(c.shard == Shard::step,
+          "--shard fixed gives each rank images of its own for the whole run, which unequal parts "
+          "would use up at different times: leave --shard at step, or --balance at equal");
+  require(c.reduce_order == ReduceOrder::ring,
+          "--reduce-order fixed promises that N ranks give the bits of N equal micro-batches, "
+          "which --balance " +
+              to_string(c.balance) + " makes unequal: give one of the two");
+}
+
 /// What only the timed backend has, and what it has not.
 void check_timed(const TrainConfig& c) {
   const bool given = c.compute_ms || !c.compute_from.empty();
   if (c.backend != BackendChoice::timed) {
-    require(!given && c.compute_jitter == 0,
-            "--compute-ms, --compute-from and --compute-jitter say how long --backend timed waits: "
-            "leave them out, or add --backend timed");
+    require(!given && c.compute_jitter == 0 && c.compute_factors.empty(),
+            "--compute-ms, --compute-from, --compute-factors and --compute-jitter say how long "
+            "--backend timed waits: leave them out, or add --backend timed");
     return;
   }
   require(given && (!c.compute_ms || c.compute_from.empty()),
@@ -137,6 +148,7 @@ void validate(const TrainConfig& config) {
   for (const TrainOption& option : train_options()) check_range(option, config);
   check_training(config);
   check_parallel(config);
+  check_balance(config);
   check_timed(config);
   check_resume(config);
 }
@@ -156,6 +168,12 @@ std::string to_string(const CheckpointEvery& every) {
   if (every.unit == CheckpointEvery::Unit::steps) unit = "step";
   if (every.count != 1) unit += "s";
   return std::to_string(every.count) + unit;
+}
+
+std::string to_string(const Balance& balance) {
+  if (balance.by_speed) return "speed";
+  if (balance.parts.empty()) return "equal";
+  return joined_numbers(balance.parts);
 }
 
 std::string to_string(const InjectedFault& fault) {

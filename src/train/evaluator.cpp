@@ -10,12 +10,14 @@
 namespace rueda {
 
 Evaluator::Evaluator(RankGroup& group, Replica& replica, const ImageSet& images,
-                     const TrainConfig& config, std::size_t batch)
+                     const TrainConfig& config, std::size_t batch,
+                     const std::vector<std::size_t>& shares)
     : group_(group),
       replica_(replica),
       config_(config),
       images_(images.size()),
-      plan_(plan_evaluation(images_, std::size_t(group.size()), std::size_t(group.rank()), batch)),
+      plan_(plan_evaluation(images_, std::size_t(group.size()), std::size_t(group.rank()), batch,
+                            shares)),
       held_(replica.backend().hold(images)),
       transform_(pixel_transform(config)) {
   transform_.augment = false;

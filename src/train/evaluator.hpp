@@ -17,9 +17,9 @@ namespace rueda {
 class Evaluator {
  public:
   /// Keeps the references. `batch`: images at once, which the replica has planned
-  /// (plan_evaluation).
+  /// (plan_evaluation, with these shares).
   Evaluator(RankGroup& group, Replica& replica, const ImageSet& images, const TrainConfig& config,
-            std::size_t batch);
+            std::size_t batch, const std::vector<std::size_t>& shares = {});
 
   /// Whether there is an evaluation after this epoch, the first being 1.
   bool due(std::size_t epoch) const;

@@ -58,6 +58,13 @@ std::string checkpoint_every_text(const C& c) {
 void set_checkpoint_every(C& c, const std::string& text) { c.checkpoint_every = parse_every(text); }
 constexpr Formed kEvery = {checkpoint_every_text, set_checkpoint_every};
 
+constexpr Formed kBalance = {
+    [](const C& c) { return to_string(c.balance); },
+    [](C& c, const std::string& text) { c.balance = parse_balance(text); }};
+constexpr Formed kFactors = {
+    [](const C& c) { return joined_numbers(c.compute_factors); },
+    [](C& c, const std::string& text) { c.compute_factors = parse_positive_list(text); }};
+
 std::string audit_every_text(const C& c) {
   if (c.audit_every == 0) return "";
   return std::to_string(c.audit_every);
@@ -142,6 +149,10 @@ const std::vector<TrainOption> kOptions = {
      "--batch-per-rank"},
     {"accumulate", kBatch, number(&C::accumulate, whole(1)), free, variant, "K",
      "Micro-batches of a rank whose gradients are added up for a step"},
+    {"balance", kBatch, kBalance, changes_bits, variant, "equal|speed|N,N,...",
+     "Parts of the ranks in each global batch; speed: by the measured speed of each rank, so that "
+     "all finish together, measured at the start and after each epoch; 3,1: in these proportions, "
+     "rank by rank"},
     {"on-oom", kBatch, words<&C::on_oom>(), free, none, "",
      "What to do with a batch that does not fit into memory: stop, or halve it until it fits"},
 
@@ -163,6 +174,9 @@ const std::vector<TrainOption> kOptions = {
      free, variant, "PERCENT",
      "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
      "seed, rank and step"},
+    {"compute-factors", kLastGroup, kFactors, free, variant, "X,X,...",
+     "For --backend timed: factor by which each rank takes longer, rank by rank; 1,1.3: rank 1 is "
+     "30 % slower [1 for all]"},
     {"precision", kDevice, words<&C::precision>(), must_agree, variant, "",
      "Format of activations and packed weights; parameters, gradients and statistics stay fp32"},
     {"recompute", kDevice, words<&C::recompute>(), free, variant, "",

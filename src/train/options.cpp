@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -60,6 +61,34 @@ CheckpointEvery parse_every(const std::string& text) {
   if (count > 0 && (unit == "epoch" || unit == "epochs")) return {count, Unit::epochs};
   throw InputError("'" + printable(text) +
                    "': give a number and its unit, for example 1epoch, 5epochs or 50steps");
+}
+
+std::vector<double> parse_positive_list(const std::string& text) {
+  std::vector<double> numbers;
+  for (const std::string& word : split_words(text)) {
+    std::string_view rest = word;
+    const auto number = take_number<double>(rest);
+    require(number && rest.empty() && *number > 0 && std::isfinite(*number),
+            "'" + printable(text) +
+                "': give numbers above 0 with commas between them, one for each rank, for example "
+                "3,1");
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::string joined_numbers(const std::vector<double>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+Balance parse_balance(const std::string& text) {
+  if (text == "equal") return {};
+  if (text == "speed") return {.by_speed = true};
+  try {
+    return {.parts = parse_positive_list(text)};
+  } catch (const InputError& error) {
+    throw InputError(std::string(error.what()) + ", or the word equal or speed");
+  }
 }
 
 InjectedFault parse_fault(const std::string& text) {

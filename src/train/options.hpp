@@ -119,6 +119,14 @@ void check_range(const TrainOption& option, const TrainConfig& config);
 /// Reads `50steps`, `1epoch` and the like. Throws InputError for anything else, and for 0.
 CheckpointEvery parse_every(const std::string& text);
 
+/// Reads `equal`, `speed`, or `3,1`. Throws InputError for anything else.
+Balance parse_balance(const std::string& text);
+
+/// Reads numbers above 0 with commas between them: `3,1`. Throws InputError for anything else.
+std::vector<double> parse_positive_list(const std::string& text);
+/// In that form.
+std::string joined_numbers(const std::vector<double>& numbers);
+
 /// Reads `KIND:RANK:STEP`, for example `flip-bit:1:10`. Throws InputError for anything else.
 InjectedFault parse_fault(const std::string& text);
 

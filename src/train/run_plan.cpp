@@ -9,6 +9,7 @@
 #include "reduce/tree_order.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/replica.hpp"
+#include "train/balance.hpp"
 
 namespace rueda {
 namespace {
@@ -25,25 +26,51 @@ void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
               fault.rank, fault.step, plan.world - 1, steps));
 }
 
+/// In whole images; none with --balance equal.
+std::vector<std::size_t> shares_of(const Balance& balance, std::vector<double> parts,
+                                   const RunPlan& plan) {
+  if (balance.equal()) return {};
+  if (parts.empty()) parts = balance.parts;
+  if (parts.empty()) parts.assign(plan.world, 1);  // until speeds are known
+  require(parts.size() == plan.world,
+          fmt::format("--balance names the parts of {} ranks, and there are {}: give a number for "
+                      "each, or start {} ranks",
+                      parts.size(), plan.world, parts.size()));
+  require(plan.global_batch >= plan.world,
+          fmt::format("global batch {} has no image for each of {} ranks: raise it or use fewer "
+                      "ranks",
+                      plan.global_batch, plan.world));
+  return images_in_parts(parts, plan.global_batch);
+}
+
 }  // namespace
 
 std::size_t RunPlan::rank_samples(std::size_t step_samples, std::size_t rank) const noexcept {
   std::size_t samples = 0;
   for (std::size_t k = 0; k < micro_batches; ++k)
-    samples += even_split(step_samples, sampler.parts, virtual_rank(rank, k)).size();
+    samples += sampler.part_of(step_samples, virtual_rank(rank, k)).size();
   return samples;
 }
 
-RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images) {
+std::vector<std::size_t> RunPlan::rank_batches() const {
+  std::vector<std::size_t> batches;
+  for (std::size_t rank = 0; rank < world; ++rank)
+    batches.push_back(rank_samples(global_batch, rank));
+  return batches;
+}
+
+RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images,
+                 const std::vector<double>& parts) {
   RunPlan plan;
   plan.world = world;
   plan.micro_batches = config.accumulate;
-  const std::size_t parts = world * config.accumulate;
+  const std::size_t virtual_ranks = world * config.accumulate;
   plan.global_batch = config.global_batch;
-  if (plan.global_batch == 0) plan.global_batch = config.batch_per_rank * parts;
+  if (plan.global_batch == 0) plan.global_batch = config.batch_per_rank * virtual_ranks;
   plan.sampler = {.samples = train_images,
                   .global_batch = plan.global_batch,
-                  .parts = parts,
+                  .parts = virtual_ranks,
+                  .shares = shares_of(config.balance, parts, plan),
                   .seed = config.seed,
                   .shuffle = config.shuffle,
                   .shard = config.shard,
@@ -71,10 +98,12 @@ std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& s
 }
 
 EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::size_t rank,
-                               std::size_t batch) {
+                               std::size_t batch, const std::vector<std::size_t>& shares) {
   constexpr std::size_t kMostImages = 256;
   const std::size_t size = std::clamp<std::size_t>(batch, 1, kMostImages);
-  const auto [begin, end] = even_split((test_images + size - 1) / size, world, rank);
+  const std::size_t batches = (test_images + size - 1) / size;
+  const auto [begin, end] =
+      shares.empty() ? even_split(batches, world, rank) : share_of(batches, shares, rank);
   return {{std::min(begin * size, test_images), std::min(end * size, test_images)}, size};
 }
 

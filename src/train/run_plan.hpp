@@ -22,10 +22,20 @@ struct RunPlan {
   SamplerOptions sampler;
   ScheduleOptions schedule;
 
-  /// Samples of the largest micro-batch of a full step.
+  /// Of each rank, as far as its memory is known to be the limit; empty: of none.
+  std::vector<std::size_t> most_samples;
+
+  /// Samples of the largest micro-batch of a full step if all ranks have equal
+  /// parts. Evaluation and messages go by it.
   std::size_t largest_micro_batch() const noexcept {
     return even_split(global_batch, sampler.parts, 0).size();
   }
+  /// The same of `rank`, with its part.
+  std::size_t largest_micro_batch(std::size_t rank) const noexcept {
+    return sampler.part_of(global_batch, virtual_rank(rank, 0)).size();
+  }
+  /// Of each rank: samples in a full step.
+  std::vector<std::size_t> rank_batches() const;
   /// Samples of `rank` in a step of `step_samples`, all its micro-batches together.
   std::size_t rank_samples(std::size_t step_samples, std::size_t rank) const noexcept;
   std::size_t virtual_rank(std::size_t rank, std::size_t micro_batch) const noexcept {
@@ -33,8 +43,11 @@ struct RunPlan {
   }
 };
 
-/// Throws InputError where the data does not suffice for the ranks.
-RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images);
+/// `parts`: with --balance speed, in which proportions the ranks share a global
+/// batch; empty: equally. Throws InputError where
+/// the data does not suffice for the ranks.
+RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images,
+                 const std::vector<double>& parts = {});
 
 /// Sizes of every micro-batch that `rank` will train on, without repeats.
 std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& sampler,
@@ -47,10 +60,11 @@ struct EvaluationPlan {
   std::vector<std::size_t> batch_sizes() const;
 };
 /// Ranks share whole batches of at most 256 images (more at once is no faster,
-/// and leaves ranks without work). So an image has the same neighbours on any
-/// number of ranks, and its result the same bits.
+/// and leaves ranks without work), in the proportions of `shares`; empty: equally.
+/// So an image has the same neighbours on any number of ranks, and its result
+/// the same bits.
 EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::size_t rank,
-                               std::size_t batch);
+                               std::size_t batch, const std::vector<std::size_t>& shares = {});
 
 /// The memory of training: the replica's own with velocities added, partial
 /// sums over `micro_batches`, `message_floats` of the all-reduce's receive

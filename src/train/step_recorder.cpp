@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/start_thread.hpp"
+#include "base/statistics.hpp"
 #include "base/waiting.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "train/train_input.hpp"
@@ -110,6 +111,7 @@ void DeviceWatch::sample() {
 StepRecorder::StepRecorder(const TrainerParts& parts)
     : group_(parts.group),
       reducer_(parts.reducer),
+      global_batch_(parts.plan.global_batch),
       traced_(parts.config.trace.empty() ? 0 : parts.config.trace_steps) {
   if (parts.monitor != nullptr) watch_.emplace(*parts.monitor, parts.since_start);
   if (parts.host != nullptr) host_.emplace(*parts.host, parts.since_start);
@@ -183,6 +185,19 @@ void StepRecorder::close_epoch() {
 
 Energy StepRecorder::energy(const std::vector<RankInfo>& ranks) {
   return total_energy(all_gather(group_, counters() - energy_), ranks) + before_;
+}
+
+RankCost StepRecorder::cost() const {
+  constexpr std::size_t kLeastSteps = 3;
+  std::vector<double> fixed, per_image;
+  for (const StepRecord& s : steps_) {
+    if (!is_kind(s, global_batch_, StepKind::full) || s.samples == 0) continue;
+    const auto of = [&](Phase phase) { return s.phases[std::size_t(phase)]; };
+    fixed.push_back(of(Phase::optimizer) + of(Phase::other));
+    per_image.push_back((s.seconds - of(Phase::all_reduce) - fixed.back()) / s.samples);
+  }
+  if (per_image.size() < kLeastSteps) return {};
+  return {median_of(fixed), median_of(per_image)};
 }
 
 void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {

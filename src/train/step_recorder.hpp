@@ -14,6 +14,7 @@
 #include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
+#include "train/balance.hpp"
 #include "train/gradient_reducer.hpp"
 #include "train/train_input.hpp"
 
@@ -85,6 +86,9 @@ class StepRecorder {
   void close_epoch();
   /// Collective: of the current epoch until now, with its steps by an earlier process.
   Energy energy(const std::vector<RankInfo>& ranks);
+  /// Of this rank, by the median of the epoch's full steps so far; no time per image
+  /// where it had fewer than three with images of its own.
+  RankCost cost() const;
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.
   void gather(RunRecord& run, EpochRecord& epoch);
@@ -97,6 +101,7 @@ class StepRecorder {
   RankGroup& group_;
   std::optional<DeviceWatch> watch_, host_;
   GradientReducer& reducer_;
+  std::size_t global_batch_;
   std::size_t traced_;  ///< steps of the run whose single acts go into the trace
   std::size_t global_step_ = 0;
   PhaseTimer timer_;

@@ -66,7 +66,7 @@ class StreamInput final : public TrainInput, private PrefetchSource {
         sampler_(sampler),
         transform_(pixel_transform(parts.config)),
         stager_(parts.replica.backend().make_stager(parts.config.image_size,
-                                                    parts.plan.largest_micro_batch())),
+                                                    parts.plan.largest_micro_batch(parts.rank()))),
         schedule_(parts),
         prefetcher_(*this, BatchStager::kSlots, parts.config.input_workers) {}
 

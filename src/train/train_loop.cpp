@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "train/balance.hpp"
+
 namespace rueda {
 
 TrainLoop::TrainLoop(const TrainerParts& parts)
@@ -11,7 +15,8 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
       plan_(parts.plan),
       replica_(parts.replica),
       sampler_(plan_.sampler),
-      evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch()),
+      evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch(),
+                 plan_.sampler.shares),
       optimizer_(replica_.backend(), replica_.parameters(),
                  {0, float(config_.momentum), float(config_.weight_decay), config_.nesterov}),
       accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
@@ -19,7 +24,8 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
       position_(parts.from),
       input_(make_train_input(parts_, sampler_, config_.input)),
       recorder_(parts_) {
-  if (position_.epochs > 0 || position_.steps > 0) resumed_at_ = position_.steps;
+  position_.shares = plan_.sampler.shares;
+  if (parts.resumes) resumed_at_ = position_.steps;
 }
 
 void TrainLoop::run(RunRecord& run) {
@@ -27,7 +33,8 @@ void TrainLoop::run(RunRecord& run) {
   check_.compare("before the first step");
   note_target(run);  // an earlier process may have reached it
   audit_.emplace(parts_, sampler_, *input_, timer(), run);
-  while (!is_over(run) && train_epoch(run)) finish_epoch(run);
+  while (!is_over(run) && !wants_other_shares() && train_epoch(run)) finish_epoch(run);
+  if (!is_over(run) && wants_other_shares()) return;
   run.outcome = "stopped";
   if (is_over(run)) run.outcome = "completed";
   if (run.seconds_to_target) run.outcome = "target reached";
@@ -163,9 +170,11 @@ void TrainLoop::finish_epoch(RunRecord& run) {
   recorder_.gather(run, record);
   double spent = record.seconds;
   if (record.test) spent += record.test->seconds;
-  position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
+  position_ = TrainPosition{
+      .epochs = record.epoch, .spent = position_.spent + spent, .shares = position_.shares};
   run.epochs.push_back(std::move(record));
   note_target(run);
+  if (!is_over(run)) rebalance();
   run.total_seconds = run.earlier_seconds + parts_.since_start.seconds();
   together(parts_.group, [&] {
     if (config_.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
@@ -177,6 +186,20 @@ void TrainLoop::finish_epoch(RunRecord& run) {
     parts_.save(position_, velocities());
 }
 
+void TrainLoop::rebalance() {
+  if (!config_.balance.by_speed) return;
+  const auto costs = all_gather(parts_.group, recorder_.cost());
+  const bool known = std::ranges::all_of(costs, [](auto& c) { return c.per_image > 0; });
+  if (!known) return;
+  const std::vector<std::size_t> now = plan_.rank_batches();
+  const std::vector<std::size_t> next = rebalanced_images(costs, now, plan_.most_samples);
+  if (next == now) return;
+  position_.shares = next;
+  log(LogLevel::info,
+      fmt::format("images per rank from epoch {} on: {}, before {} (--balance speed)", epoch(),
+                  images_text(next), images_text(now)));
+}
+
 EpochRecord TrainLoop::record_epoch() {
   EpochRecord record;
   record.seconds = max_over_ranks(parts_.group, position_.seconds + watch_.seconds());
@@ -184,6 +207,7 @@ EpochRecord TrainLoop::record_epoch() {
   record.epoch = epoch();
   record.steps = sampler_.steps_per_epoch();
   record.ranks = plan_.world;
+  record.rank_batches = plan_.rank_batches();
   record.resumed_at_step = std::exchange(resumed_at_, std::nullopt);
   record.train = position_.so_far.score(record.seconds);
   record.images_per_second = position_.so_far.samples / record.seconds;
@@ -228,8 +252,8 @@ std::size_t TrainLoop::global_step(std::size_t step) const {
 
 bool TrainLoop::profiles(std::size_t step) const {
   constexpr std::size_t kSteps = 5;
-  return config_.profile_layers && position_.epochs == parts_.from.epochs && step > 1 &&
-         step + kSteps > sampler_.steps_per_epoch();
+  return config_.profile_layers && !parts_.continues && position_.epochs == parts_.from.epochs &&
+         step > 1 && step + kSteps > sampler_.steps_per_epoch();
 }
 
 double TrainLoop::rate_of(std::size_t step) const {

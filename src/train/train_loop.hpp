@@ -18,11 +18,17 @@ class TrainLoop {
  public:
   explicit TrainLoop(const TrainerParts& parts);
 
-  /// Trains until the last epoch, the target accuracy, or the step in which a
-  /// rank asks to stop; fills `run.epochs`, `outcome` and `seconds_to_target`.
+  /// Trains until the last epoch, the target accuracy, the step in which a rank
+  /// asks to stop, or the end of an epoch after which the ranks should have other
+  /// shares; fills `run.epochs`, `outcome` and `seconds_to_target`.
   /// Collective. Throws RunError, alike on every rank, on a loss that is not
   /// finite (step and rank named) and on replicas that differ.
   void run(RunRecord& run);
+
+  /// Where training stands. After `run`: whether another trainer should go on from
+  /// there, with the shares that it has.
+  const TrainPosition& position() const noexcept { return position_; }
+  bool wants_other_shares() const noexcept { return position_.shares != plan_.sampler.shares; }
 
   /// Of the optimizer, on the replica's device: to be filled before a resumed run.
   std::span<float> velocities() { return optimizer_.velocities(); }
@@ -56,6 +62,9 @@ class TrainLoop {
   void record_step(std::size_t step);
 
   void finish_epoch(RunRecord& run);
+
+  /// Collective: with --balance speed, the shares of the next epoch by the times of this one.
+  void rebalance();
 
   /// All but what the recorder gathers.
   EpochRecord record_epoch();

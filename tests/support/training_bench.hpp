@@ -69,17 +69,25 @@ struct OneRank final : ThreadGroup {
 /// One rank's training run without MPI.
 struct SoloTraining {
   /// On the backend under test.
-  explicit SoloTraining(const TrainConfig& c, SynthOptions images = {.train = 96, .test = 40})
-      : SoloTraining(c, images, open_backend_under_test(c.precision)) {}
-  SoloTraining(const TrainConfig& c, SynthOptions images, std::unique_ptr<Backend> on)
+  explicit SoloTraining(const TrainConfig& c, SynthOptions images = {.train = 96, .test = 40},
+                        const std::vector<std::size_t>& shares = {})
+      : SoloTraining(c, images, open_backend_under_test(c.precision), shares) {}
+  /// `shares`: samples of its micro-batches; empty: they are equal.
+  SoloTraining(const TrainConfig& c, SynthOptions images, std::unique_ptr<Backend> on,
+               const std::vector<std::size_t>& shares = {})
       : config(c),
         data(draw_synthetic(images)),
         graph(build_model(config.model, config.image_size, kClasses)),
-        plan(plan_run(config, 1, data.train.size())),
+        plan(with_shares(plan_run(config, 1, data.train.size()), shares)),
         backend(std::move(on)),
         replica(graph, *backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
                 plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes()) {
     replica.initialise(config.seed);
+  }
+
+  static RunPlan with_shares(RunPlan plan, const std::vector<std::size_t>& shares) {
+    plan.sampler.shares = shares;
+    return plan;
   }
 
   std::size_t largest() const {

@@ -82,7 +82,7 @@ class ReplicaPlan {
 
 /// A graph bound to a backend: owns parameters, gradients and activations. All
 /// batch sizes that will occur are planned at construction and share one pool;
-/// afterwards nothing is allocated.
+/// afterwards nothing is allocated, unless other sizes are planned between epochs.
 class Replica {
  public:
   /// Batch sizes are those of single micro-batches; 0 is ignored.
@@ -97,6 +97,14 @@ class Replica {
   /// Empty: the replica takes its own. Throws OutOfMemory.
   Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
           std::span<float> gradients = {});
+
+  /// Gives up all plans with their activations, and what the backend keeps for
+  /// them. Parameters, gradients and statistics stay. Nothing can be computed
+  /// until `take_plan`.
+  void forget_plan();
+  /// Binds a plan for the same graph and other batch sizes, made since
+  /// `forget_plan`. Buckets are to be announced anew. Throws OutOfMemory.
+  void take_plan(std::unique_ptr<ReplicaPlan> plan);
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
@@ -187,6 +195,7 @@ class Replica {
  private:
   void allocate();
   void allocate_gradients();
+  void bind_plan();
   /// Makes the program for that many images the current one; whether there is one.
   bool choose_program(std::size_t images) {
     current_ = images == 0 ? nullptr : plan_->train().at(images).get();

@@ -20,10 +20,17 @@ struct SamplerOptions {
   std::size_t samples = 0;       ///< size of the data set
   std::size_t global_batch = 0;  ///< samples of one optimizer step over all ranks and micro-batches
   std::size_t parts = 1;         ///< world size x micro-batches: the *virtual ranks*
+  /// Of each rank: samples in a full step. Empty: all have the same.
+  std::vector<std::size_t> shares = {};
   std::uint64_t seed = 1;
   bool shuffle = true;
   Shard shard = Shard::step;
   LastBatch last_batch = LastBatch::keep;
+
+  /// The part of `total` samples that falls to virtual rank `part`. Without
+  /// shares the sizes differ by at most one. With shares, a step of fewer samples
+  /// is cut in the same proportions, and a rank's micro-batches are equal.
+  Range part_of(std::size_t total, std::size_t part) const noexcept;
 };
 
 /// Says which samples belong to which step and virtual rank: a pure function of
@@ -41,9 +48,9 @@ class Sampler {
     if (step >= steps_) return 0;
     return std::min(options_.global_batch, used_ - step * options_.global_batch);
   }
-  /// How many of them fall to virtual rank `part` (sizes differ by at most one; may be 0).
+  /// How many of them fall to virtual rank `part` (may be 0).
   std::size_t part_samples(std::size_t step, std::size_t part) const noexcept {
-    return even_split(step_samples(step), options_.parts, part).size();
+    return options_.part_of(step_samples(step), part).size();
   }
   /// Every part size that occurs for `part` in an epoch, without repeats, largest first.
   std::vector<std::size_t> part_sizes(std::size_t part) const;

@@ -74,6 +74,14 @@ struct InjectedFault {
   std::size_t step = 0;  ///< global step, from 1
 };
 
+/// How the ranks share each global batch: `equal`, `speed`, or `3,1`.
+struct Balance {
+  bool by_speed = false;
+  std::vector<double> parts = {};  ///< of each rank, in proportion; empty: not given
+
+  bool equal() const noexcept { return !by_speed && parts.empty(); }
+};
+
 /// The largest batch that is accepted, far beyond use.
 inline constexpr std::size_t kMostSamples = 1'000'000;
 
@@ -101,10 +109,12 @@ struct TrainConfig {
   InputMode input = InputMode::resident;
   std::size_t input_workers = 2;  ///< of a rank, with InputMode::stream; 0: the training thread
   std::size_t accumulate = 1;
+  Balance balance;
   OnOom on_oom = OnOom::fail;
   BackendChoice backend = BackendChoice::automatic;
   std::optional<double> compute_ms;  ///< timed: forward and backward of a full micro-batch
   std::string compute_from;          ///< timed: a run.json whose times are taken; empty: not given
+  std::vector<double> compute_factors;  ///< timed: of each rank, by which it takes longer
   double compute_jitter = 0;  ///< timed: per cent by which a micro-batch takes longer or shorter
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
@@ -200,6 +210,7 @@ std::string fault_kinds();
 
 /// The words of the command line.
 std::string to_string(const CheckpointEvery& every);
+std::string to_string(const Balance& balance);
 /// Empty without a fault.
 std::string to_string(const InjectedFault& fault);
 

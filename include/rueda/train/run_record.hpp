@@ -107,6 +107,9 @@ struct TrainPosition {
   double seconds = 0;      ///< that they took
   double spent = 0;        ///< seconds of the finished epochs, their evaluations included
   Energy energy{0, 0};     ///< of these steps, and of pauses between them
+  /// Of each rank: images of a full step from here on. Empty: equal parts, which follow
+  /// from the options.
+  std::vector<std::size_t> shares = {};
 };
 
 /// What is known of an epoch, whether it was just trained or read from a file.
@@ -114,7 +117,8 @@ struct EpochFacts {
   std::size_t epoch = 0;  ///< from 1
   std::size_t steps = 0;
   std::size_t ranks = 0;
-  Score train;  ///< running score of the epoch's own steps
+  std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
+  Score train;                            ///< running score of the epoch's own steps
   std::optional<Score> test;
   double learning_rate = 0;      ///< in its last step
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
@@ -207,7 +211,7 @@ struct RunFacts {
   std::size_t global_batch = 0;
   std::size_t micro_batch = 0;            ///< samples of the largest micro-batch of a full step
   std::size_t micro_batch_asked = 0;      ///< what it was to be; 0: the most that fits
-  std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
+  std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step, at last
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"

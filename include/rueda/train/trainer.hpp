@@ -39,6 +39,8 @@ struct TrainerParts {
   const Stopwatch& since_start;  ///< of the program
   /// Of an earlier run, whose parameters and statistics the replica has.
   TrainPosition from = {};
+  bool resumes = false;              ///< an earlier process got there
+  bool continues = false;            ///< an earlier trainer of this process did
   DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one
   DeviceMonitor* host = nullptr;     ///< null where another rank reads this host's counters
   /// Whether this rank is to stop: asked before every step.

@@ -77,6 +77,7 @@ void TimedBackend::mark(Mark mark) {
   if (mark != Mark::forward) return;
   due_ = moment;
   factor_ = jitter_factor(jitter_, ++micro_batches_, compute_.jitter_percent);
+  if (!compute_.factors.empty()) factor_ *= compute_.factors[std::size_t(jitter_.rank)];
 }
 
 std::unique_ptr<Operation> TimedBackend::make_operation(const NodeRequest& r) {

@@ -55,6 +55,7 @@ const std::tuple kPositionFields{
     Field{"samples_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::samples)},
     Field{"seconds_so_far", in(&Manifest::position, &TrainPosition::seconds)},
     Field{"spent_seconds", in(&Manifest::position, &TrainPosition::spent)},
+    IfAny{"shares", in(&Manifest::position, &TrainPosition::shares)},
     NanField{"gpu_joules_so_far", in(&Manifest::position, &TrainPosition::energy, &Energy::gpus)},
     NanField{"host_joules_so_far",
              in(&Manifest::position, &TrainPosition::energy, &Energy::hosts)}};
@@ -102,6 +103,19 @@ void check_batch(const Manifest& m, const JsonView& config) {
   if (global == 0 && each != 0 && each < largest) differs("batch-per-rank", each, largest);
 }
 
+void check_shares(const Manifest& m) {
+  const std::vector<std::size_t>& shares = m.position.shares;
+  if (shares.empty()) return;
+  require(shares.size() == m.world,
+          fmt::format("it has the shares of {} ranks, not of {}", shares.size(), m.world));
+  std::size_t left = m.global_batch;
+  for (const std::size_t share : shares) {
+    require(share > 0 && share <= left, "its shares are not those of its global batch");
+    left -= share;
+  }
+  require(left == 0, "its shares are not those of its global batch");
+}
+
 /// `global_step`: as it was written down.
 void check_position(const Manifest& m, std::size_t global_step) {
   const TrainPosition& at = m.position;
@@ -139,6 +153,7 @@ Manifest manifest_from(const JsonView& j) {
       m.machines.size() == m.world,
       fmt::format("it is of {} ranks and names {} of their machines", m.world, m.machines.size()));
   check_batch(m, j.at("config"));
+  check_shares(m);
   check_position(m, j.at("position").count("global_step"));
   return m;
 }

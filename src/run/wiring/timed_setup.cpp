@@ -69,10 +69,13 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
                                            std::size_t train_images) {
   if (config.backend != BackendChoice::timed) return {};
   TimedCompute compute{config.compute_ms.value_or(0) / 1e3, 1, config.compute_jitter,
-                       config.compute_from};
+                       config.compute_factors, config.compute_from};
   double of_image = 0;
   together(group, [&] {
     const auto world = std::size_t(group.size());
+    require(compute.factors.empty() || compute.factors.size() == world,
+            fmt::format("--compute-factors has {} numbers for {} ranks: give one for each",
+                        compute.factors.size(), world));
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
     if (!config.compute_from.empty() && group.rank() == 0)
       of_image = recorded_image_seconds(config.compute_from, config.model, config.image_size);

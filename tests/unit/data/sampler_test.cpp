@@ -61,6 +61,32 @@ TEST_CASE("every number of ranks sees the same global batches", "[sampler]") {
   }
 }
 
+TEST_CASE("unequal shares draw the same global batches", "[sampler]") {
+  const Sampler one({.samples = 103, .global_batch = 20, .parts = 1, .seed = 7});
+  const Indices order = whole_epoch(one, 1);
+  const std::vector<std::vector<std::size_t>> cuts = {{15, 5}, {1, 18, 1}, {10, 10}, {7, 1, 1, 11}};
+  for (const auto& shares : cuts) {
+    for (std::size_t micro_batches = 1; micro_batches <= 3; ++micro_batches) {
+      const std::size_t parts = shares.size() * micro_batches;
+      const Sampler cut(
+          {.samples = 103, .global_batch = 20, .parts = parts, .shares = shares, .seed = 7});
+      CAPTURE(shares, micro_batches);
+      CHECK(whole_epoch(cut, parts) == order);
+      for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+        std::size_t own = 0;
+        for (std::size_t k = 0; k < micro_batches; ++k)
+          own += cut.part_samples(0, rank * micro_batches + k);
+        CHECK(own == shares[rank]);
+      }
+    }
+  }
+  // The last step has 3 of 20 samples: 15 and 5 of them are 2 and 1 in whole samples.
+  const Sampler cut({.samples = 103, .global_batch = 20, .parts = 2, .shares = {15, 5}});
+  CHECK(cut.part_samples(5, 0) == 2);
+  CHECK(cut.part_samples(5, 1) == 1);
+  CHECK(cut.part_sizes(0) == std::vector<std::size_t>{15, 2});
+}
+
 TEST_CASE("the order depends on epoch and seed and on nothing else", "[sampler]") {
   SamplerOptions options{.samples = 64, .global_batch = 16, .parts = 4, .seed = 3};
   Sampler sampler(options);

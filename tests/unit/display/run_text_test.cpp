@@ -166,12 +166,12 @@ TEST_CASE("both texts: a run that computes nothing says so first", "[start_block
   RunRecord run = test::sample_run();
   CHECK_THAT(flat(start_block(run)), StartsWith("model"));
   CHECK_THAT(result_table(run), StartsWith("Epochs"));
-  run.timed = TimedCompute{0.25, 64, 5, "other/run.json"};
+  run.timed = TimedCompute{0.25, 64, 5, {}, "other/run.json"};
   CHECK_THAT(flat(start_block(run)),
              StartsWith("timed NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms +- 5 "
                         "% for forward and backward of 64 images, as recorded in other/run.json; "
                         "communication is real"));
-  run.timed = TimedCompute{0.25, 64, 0, ""};
+  run.timed = TimedCompute{0.25, 64, 0, {}, ""};
   run.epochs.front().train.loss = std::nan("");
   CHECK_THAT(flat(result_table(run)),
              StartsWith("NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms for"));

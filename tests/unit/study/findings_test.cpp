@@ -67,6 +67,40 @@ TEST_CASE("findings have speedup, efficiency, loss and the effect of whole secon
   }
 }
 
+TEST_CASE("findings say what --balance speed would bring, from 5 % on", "[study][balance]") {
+  Study study = study_of(runs_of({{1, 10}, {2, 6}}));
+  RunResult& run = study.runs[1];
+  run.global_batch = 1000;
+  run.rank_batches = {500, 500};
+  // Ten steps of 500 images; the update takes 10 ms of each.
+  const auto text = [&](double slow_ms) {
+    std::vector<RankFigures>& ranks = run.epochs.back().of_ranks;
+    run.epochs.back().steps = 10;
+    ranks.assign(2, {});
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const double step = (rank == 0 ? 500.0 : slow_ms) / 1e3;
+      ranks[rank].samples = 5000;
+      ranks[rank].phases[std::size_t(Phase::forward)] = 10 * step / 4;
+      ranks[rank].phases[std::size_t(Phase::backward)] = 10 * step * 3 / 4;
+      ranks[rank].phases[std::size_t(Phase::optimizer)] = 10 * 0.01;
+      ranks[rank].phases[kAllReduce] = 3;  // waiting says nothing of speed
+    }
+    return text_of(study);
+  };
+  CHECK_THAT(text(1000), Contains("the slowest of 2 computes a step in 1010.0 ms. With --balance "
+                                  "speed all would be ready after about 677.0 ms (33.0 % less), "
+                                  "with 667, 333 images in place of 500, 500."));
+  CHECK_THAT(text(560), Contains("--balance speed"));   // gains 5.2 %
+  CHECK_THAT(text(550), !Contains("--balance speed"));  // 4.7 %
+  CHECK_THAT(text(500), !Contains("--balance speed"));
+  const std::string options_before = run.options["balance"];
+  run.options["balance"] = "\"speed\"";
+  CHECK_THAT(text(1000), !Contains("With --balance speed"));
+  run.options["balance"] = options_before;
+  run.epochs.back().rank_batches = {667, 333};  // the shares of that epoch, not of the run's end
+  CHECK_THAT(text(1000), !Contains("With --balance speed"));
+}
+
 TEST_CASE("findings name the factor that costs most of the efficiency", "[study]") {
   Study study = book_like();
   study.runs[0].epochs[1].efficiency = {13.6, 13.6, 13.6, 13.6};

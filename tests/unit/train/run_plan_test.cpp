@@ -270,5 +270,35 @@ TEST_CASE("the timed backend needs a time, and only that backend takes one", "[c
       timed);
 }
 
+TEST_CASE("given parts of a batch are planned in whole images", "[balance]") {
+  TrainConfig config = config_with(16, 1);
+  config.balance.parts = {3, 1};
+  const RunPlan plan = plan_run(config, 2, 500);
+  CHECK(plan.global_batch == 32);
+  CHECK(plan.rank_batches() == std::vector<std::size_t>{24, 8});
+  CHECK(plan.rank_samples(16, 0) == 12);
+  CHECK(plan.largest_micro_batch(0) == 24);
+  CHECK(plan.largest_micro_batch() == 16);
+  CHECK(micro_batch_sizes(plan, Sampler(plan.sampler), 1) == std::vector<std::size_t>{8, 5});
+  config.accumulate = 2;
+  CHECK(plan_run(config, 2, 500).rank_batches() == std::vector<std::size_t>{48, 16});
+  CHECK(plan_run(config, 2, 500).largest_micro_batch(0) == 24);
+  CHECK_THROWS_WITH(plan_run(config, 3, 500),
+                    Contains("--balance names the parts of 2 ranks, and there are 3"));
+  config.balance = {.by_speed = true};
+  CHECK(plan_run(config, 3, 500).rank_batches() == std::vector<std::size_t>{32, 32, 32});
+  CHECK(plan_run(config, 3, 500, {50, 40, 6}).rank_batches() ==
+        std::vector<std::size_t>{50, 40, 6});
+}
+
+TEST_CASE("an evaluation is shared in the same proportions, by whole batches", "[balance]") {
+  const auto share = [](std::size_t rank) {
+    return plan_evaluation(1000, 2, rank, 100, {30, 10}).share;
+  };
+  CHECK(share(0) == Range{0, 700});
+  CHECK(share(1) == Range{700, 1000});
+  CHECK(plan_evaluation(1000, 2, 1, 100, {39, 1}).share.size() == 100);
+}
+
 }  // namespace
 }  // namespace rueda

@@ -1,0 +1,102 @@
+#include "run/training.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "launch/launcher.hpp"
+#include "launch/stop_signals.hpp"
+#include "mpi/session/watchdog.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "run/wiring/open_backend.hpp"
+
+namespace rueda {
+
+void Training::train() {
+  Communicator& world = parts_.job.world();
+  const char* tree = environment_variable("RUEDA_POWERCAP");
+  const auto host = world.local_rank() == 0 ? open_host_monitor(tree) : nullptr;
+  const auto monitor = open_monitor(parts_.job.uuid());
+  Replica& replica = *parts_.fitted.replica;
+  Console console(run_, parts_.job.speaks(), parts_.reducer.journal());
+  RunCheckpoints checkpoints(parts_.job, replica, run_, parts_.data.lines);
+  const auto save = [&](const auto& position, auto velocities) {
+    note_time();
+    checkpoints.save(position, velocities);
+  };
+  TrainerParts trainer{.config = parts_.config,
+                       .plan = parts_.fitted.plan,
+                       .group = world,
+                       .replica = replica,
+                       .reducer = parts_.reducer,
+                       .data = parts_.data.images,
+                       .observer = console,
+                       .since_start = parts_.clock.watch(),
+                       .from = parts_.resuming.from(),
+                       .resumes = parts_.resuming.active(),
+                       .monitor = monitor.get(),
+                       .host = host.get(),
+                       .stop_requested = stop_requested,
+                       .save = save};
+  auto loop = std::make_unique<TrainLoop>(trainer);
+  parts_.resuming.restore(replica.backend(), loop->velocities());
+  parts_.clock.lap("optimizer");
+  introduce_ranks();
+  parts_.resuming.compare_machines(run_);
+  console.begin(run_);
+  try {
+    run_trainers(trainer, std::move(loop));
+    checkpoints.wait_for_writer();
+    if (run_.outcome != "stopped")
+      parts_.job.on_rank_0([&] { save_weights(run_, parts_.graph, replica); });
+  } catch (const std::exception& error) {
+    note_time();
+    console.fail(run_, error.what());
+    // This rank may never get to report it.
+    if (parts_.reducer.busy()) print_error(error.what());
+    throw;
+  }
+  note_time();
+  console.end(run_);
+}
+
+void Training::introduce_ranks() {
+  self_.startup = parts_.clock.items();
+  run_.ranks = gather_rank_infos(parts_.job.world(), self_);
+}
+
+void Training::run_trainers(TrainerParts& trainer, std::unique_ptr<TrainLoop> loop) {
+  run_loop(*loop);
+  while (loop->wants_other_shares()) {
+    loop = go_on(trainer, std::move(loop));
+    run_loop(*loop);
+  }
+}
+
+void Training::run_loop(TrainLoop& loop) {
+  parts_.job.on_rank_0([this] { write_run_files(run_); });  // an interruption leaves these
+  const auto watchdog = watch(parts_.job.world(), parts_.config, parts_.reducer.journal(), 1);
+  loop.run(run_);
+}
+
+std::unique_ptr<TrainLoop> Training::go_on(TrainerParts& trainer,
+                                           std::unique_ptr<TrainLoop> before) {
+  FittedReplica& fitted = parts_.fitted;
+  Backend& backend = fitted.replica->backend();
+  std::vector<float> velocities(before->velocities().size());
+  backend.download(velocities, before->velocities());
+  trainer.from = before->position();
+  before.reset();  // what it holds on the device makes room
+  parts_.request.parts.assign(trainer.from.shares.begin(), trainer.from.shares.end());
+  refit_replica(parts_.job.world(), parts_.request, fitted);
+  if (run_.overlaps) fitted.replica->announce_buckets(parts_.sums.bucket_ends);
+  run_.rank_batches = fitted.plan.rank_batches();
+  const auto memory = all_gather(parts_.job.world(), fitted.memory);
+  for (std::size_t rank = 0; rank < memory.size(); ++rank) run_.ranks[rank].memory = memory[rank];
+  trainer.resumes = false;
+  trainer.continues = true;
+  auto loop = std::make_unique<TrainLoop>(trainer);
+  backend.upload(loop->velocities(), velocities);
+  return loop;
+}
+
+}  // namespace rueda

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+
+#include "rueda/train/run_record.hpp"
+#include "run/checkpoints.hpp"
+#include "run/console.hpp"
+#include "run/fit_batch.hpp"
+#include "run/job.hpp"
+#include "run/train_setup.hpp"
+#include "run/wiring/make_all_reduce.hpp"
+#include "train/gradient_reducer.hpp"
+#include "train/train_loop.hpp"
+
+namespace rueda {
+
+/// What training works with; all of it outlives the training.
+struct TrainingParts {
+  Job& job;
+  const TrainConfig& config;
+  const AgreedData& data;
+  const Graph& graph;
+  FitRequest& request;  ///< by which the replica is fitted again to other parts of the batch
+  FittedReplica& fitted;
+  const GradientSums& sums;
+  GradientReducer& reducer;
+  Resuming& resuming;
+  StartupClock& clock;
+};
+
+/// Trains to the end, and keeps the record of it.
+class Training {
+ public:
+  /// `run` has what is known of the ranks' work, `self` what this rank knows of itself.
+  Training(const TrainingParts& parts, RunRecord& run, RankInfo self)
+      : parts_(parts), run_(run), self_(std::move(self)) {}
+
+  /// Collective.
+  void train();
+
+ private:
+  /// Collective: what only the ranks themselves know. The last thing before the first step.
+  void introduce_ranks();
+  /// Trainers follow one another when the parts of the batch change.
+  void run_trainers(TrainerParts& trainer, std::unique_ptr<TrainLoop> loop);
+  /// What comes before and after also waits for disks, and is watched more patiently.
+  void run_loop(TrainLoop& loop);
+  /// Between two epochs: a trainer that goes on where `before` ended, with other parts.
+  std::unique_ptr<TrainLoop> go_on(TrainerParts& trainer, std::unique_ptr<TrainLoop> before);
+  void note_time() { run_.total_seconds = run_.earlier_seconds + parts_.clock.watch().seconds(); }
+
+  TrainingParts parts_;
+  RunRecord& run_;
+  RankInfo self_;
+};
+
+}  // namespace rueda

@@ -1,0 +1,85 @@
+#include "train/balance.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rueda {
+namespace {
+
+constexpr double kLeastGain = 0.05;  // of the slowest rank's time
+constexpr std::size_t kShown = 8;    // ranks, one by one
+
+}  // namespace
+
+double slowest_seconds(const std::vector<RankCost>& costs, const std::vector<std::size_t>& images) {
+  double slowest = 0;
+  for (std::size_t rank = 0; rank < costs.size(); ++rank)
+    slowest = std::max(slowest, costs[rank].seconds(images[rank]));
+  return slowest;
+}
+
+std::vector<std::size_t> balanced_images(const std::vector<RankCost>& costs,
+                                         std::size_t global_batch,
+                                         const std::vector<std::size_t>& most) {
+  using Turn = std::pair<double, std::size_t>;  // ready with one image more; rank
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+  std::vector<std::size_t> images(costs.size(), 1);
+  const auto queue = [&](std::size_t rank) {
+    if (most.empty() || images[rank] < most[rank])
+      turns.emplace(costs[rank].seconds(images[rank] + 1), rank);
+  };
+  for (std::size_t rank = 0; rank < costs.size(); ++rank) queue(rank);
+  for (std::size_t left = global_batch - costs.size(); left > 0 && !turns.empty(); --left) {
+    const std::size_t rank = turns.top().second;
+    turns.pop();
+    ++images[rank];
+    queue(rank);
+  }
+  return images;
+}
+
+std::vector<std::size_t> rebalanced_images(const std::vector<RankCost>& costs,
+                                           const std::vector<std::size_t>& now,
+                                           const std::vector<std::size_t>& most) {
+  const std::size_t global_batch = std::accumulate(now.begin(), now.end(), std::size_t{0});
+  auto images = balanced_images(costs, global_batch, most);
+  const double least = (1 - kLeastGain) * slowest_seconds(costs, now);
+  if (slowest_seconds(costs, images) > least) return now;
+  return images;
+}
+
+std::vector<std::size_t> images_in_parts(const std::vector<double>& parts,
+                                         std::size_t global_batch) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<std::size_t> images;
+  std::vector<std::pair<double, std::size_t>>
+      remainders;  // negative, so that the largest are first
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const double exact = parts[rank] * double(global_batch) / sum;
+    images.push_back(std::size_t(exact));
+    remainders.emplace_back(double(images.back()) - exact, rank);
+  }
+  std::ranges::sort(remainders);
+  std::size_t left = global_batch - std::accumulate(images.begin(), images.end(), std::size_t{0});
+  for (std::size_t i = 0; left > 0; ++i, --left) ++images[remainders[i % parts.size()].second];
+  for (std::size_t& mine : images) {
+    if (mine > 0) continue;
+    --*std::ranges::max_element(images);
+    mine = 1;
+  }
+  return images;
+}
+
+std::string images_text(const std::vector<std::size_t>& images) {
+  if (images.size() <= kShown) return fmt::format("{}", fmt::join(images, ", "));
+  const auto [least, most] = std::ranges::minmax(images);
+  return fmt::format("{} to {}", least, most);
+}
+
+}  // namespace rueda

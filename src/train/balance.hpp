@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rueda {
+
+/// What a step takes a rank, without waiting for others. Seconds.
+struct RankCost {
+  double fixed = 0;      ///< however many images it has: update, bookkeeping
+  double per_image = 0;  ///< input, forward, loss and backward
+
+  double seconds(std::size_t images) const noexcept { return fixed + per_image * double(images); }
+};
+
+/// When the last rank is ready.
+double slowest_seconds(const std::vector<RankCost>& costs, const std::vector<std::size_t>& images);
+
+/// Images of each rank with which the slowest is ready soonest: all of
+/// `global_batch`, at least one each, at most `most` (empty: no limit). Each image
+/// in turn goes to the rank that would be ready first with it, which is optimal
+/// because a rank's time only grows (Fox 1966, "Discrete optimization via marginal
+/// analysis"). Ranks that are alike differ by at most one image, the first ones
+/// having it. The global batch has an image for each rank and fits into `most`.
+std::vector<std::size_t> balanced_images(const std::vector<RankCost>& costs,
+                                         std::size_t global_batch,
+                                         const std::vector<std::size_t>& most = {});
+
+/// The same, or `now` where that gains less than 5 % of the slowest rank's time:
+/// what is measured varies as much between ranks that are alike.
+std::vector<std::size_t> rebalanced_images(const std::vector<RankCost>& costs,
+                                           const std::vector<std::size_t>& now,
+                                           const std::vector<std::size_t>& most = {});
+
+/// A global batch in the proportions of `parts`, in whole images, by largest
+/// remainders; at least one for each rank, taken from those that have most.
+std::vector<std::size_t> images_in_parts(const std::vector<double>& parts,
+                                         std::size_t global_batch);
+
+/// "43, 21"; of many ranks "20 to 43".
+std::string images_text(const std::vector<std::size_t>& images);
+
+}  // namespace rueda

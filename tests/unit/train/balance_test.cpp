@@ -1,0 +1,95 @@
+#include "train/balance.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+namespace rueda {
+namespace {
+
+using Images = std::vector<std::size_t>;
+
+std::size_t sum(const Images& images) {
+  return std::accumulate(images.begin(), images.end(), std::size_t{0});
+}
+
+/// By trying everything: when the slowest of two or three ranks is ready at best.
+double best_seconds(const std::vector<RankCost>& costs, std::size_t global_batch,
+                    const Images& most) {
+  double best = 1e300;
+  const std::size_t third = costs.size() > 2 ? global_batch : 1;
+  for (std::size_t a = 1; a < global_batch; ++a) {
+    for (std::size_t c = costs.size() > 2 ? 1 : 0; c < third; ++c) {
+      if (a + c >= global_batch) continue;
+      Images images{a, global_batch - a - c};
+      if (costs.size() > 2) images.push_back(c);
+      bool allowed = true;
+      for (std::size_t r = 0; r < images.size(); ++r)
+        allowed = allowed && images[r] > 0 && (most.empty() || images[r] <= most[r]);
+      if (allowed) best = std::min(best, slowest_seconds(costs, images));
+    }
+  }
+  return best;
+}
+
+TEST_CASE("images by speed: all finish together", "[balance]") {
+  CHECK(balanced_images({{0, 1}, {0, 2}}, 24) == Images{16, 8});
+  CHECK(balanced_images({{0, 1}, {0, 1}, {0, 1}}, 8) == Images{3, 3, 2});
+  CHECK(balanced_images({{6, 1}, {0, 1}}, 20) == Images{7, 13});  // the first updates for longer
+  CHECK(balanced_images({{0, 1}, {0, 100}}, 8) == Images{7, 1});  // at least one
+  CHECK(balanced_images({{0, 1}, {0, 2}}, 24, {12, 99}) == Images{12, 12});
+  CHECK(balanced_images({{0, 1}}, 5) == Images{5});
+}
+
+TEST_CASE("no other cut of a batch is faster", "[balance]") {
+  std::mt19937 draw(7);
+  std::uniform_real_distribution<double> cost(0.1, 3);
+  for (int i = 0; i < 60; ++i) {
+    std::vector<RankCost> costs(2 + draw() % 2);
+    for (RankCost& c : costs) c = {cost(draw) * 2, cost(draw)};
+    const std::size_t batch = costs.size() + draw() % 24;
+    Images most;
+    if (i % 3 == 0) most.assign(costs.size(), batch / 2 + 1);
+    const Images images = balanced_images(costs, batch, most);
+    CAPTURE(i, batch, images);
+    CHECK(sum(images) == batch);
+    CHECK(slowest_seconds(costs, images) == Approx(best_seconds(costs, batch, most)));
+  }
+}
+
+TEST_CASE("shares change where that gains 5 %, and stay below", "[balance]") {
+  CHECK(rebalanced_images({{0, 1}, {0, 1.1}}, {500, 500}) == Images{500, 500});  // gains 4.7 %
+  CHECK(rebalanced_images({{0, 1}, {0, 1.08}}, {500, 500}) == Images{500, 500});
+  CHECK(rebalanced_images({{0, 1}, {0, 1.12}}, {500, 500}) == Images{528, 472});
+  CHECK(rebalanced_images({{0, 1}, {0, 1}}, {700, 300}) == Images{500, 500});  // it got fast again
+}
+
+TEST_CASE("ranks that are alike keep equal shares beside noise", "[balance]") {
+  std::mt19937 draw(3);
+  std::normal_distribution<double> noise(1, 0.012);
+  Images now{32, 32, 32, 32};
+  for (int epoch = 0; epoch < 200; ++epoch) {
+    std::vector<RankCost> costs(4);
+    for (RankCost& c : costs) c = {0.5, std::clamp(noise(draw), 0.97, 1.03)};
+    now = rebalanced_images(costs, now);
+  }
+  CHECK(now == Images{32, 32, 32, 32});
+}
+
+TEST_CASE("given parts are whole images, all of them, and one at least", "[balance]") {
+  CHECK(images_in_parts({3, 1}, 128) == Images{96, 32});
+  CHECK(images_in_parts({1, 1, 1}, 8) == Images{3, 3, 2});  // as even_split cuts
+  CHECK(images_in_parts({0.3, 0.1}, 10) == Images{8, 2});
+  CHECK(images_in_parts({1000, 1}, 8) == Images{7, 1});
+  CHECK(images_in_parts({43, 21}, 64) == Images{43, 21});  // shares are parts of themselves
+  for (std::size_t batch = 5; batch < 60; ++batch) {
+    const Images images = images_in_parts({5, 1, 0.01, 2.5, 7}, batch);
+    CHECK(sum(images) == batch);
+    CHECK(std::ranges::min(images) >= 1);
+  }
+}
+
+}  // namespace
+}  // namespace rueda
