@@ -26,6 +26,16 @@ MUTATIONS = [
     ("src/train/schedule.hpp", "(now + 1.0) / std::ceil(warmup)", "now / std::ceil(warmup)", UNIT),
     ("src/train/schedule.hpp", "(now - warmup) / (steps - warmup)", "now / steps", UNIT),
     (T + "run_plan.cpp", "/ double(config.base_batch)", "/ double(plan.global_batch)", UNIT),
+    # Unequal parts of a batch.
+    ("src/data/sampler.cpp", "if (shares.empty()) return even_split", "if (parts > 0) return even_split", UNIT),
+    (T + "train_loop.cpp", "replica_.compute(scale, profiles(step))",
+     "replica_.compute(1.0F / float(plan_.micro_batches * sampler_.part_samples(step - 1, plan_.virtual_rank("
+     "parts_.rank(), k))), profiles(step))", TRAINER),
+    ("src/backend/replica.cpp", "write_tail(float(current_->batch()));", "write_tail(8.0F);", TRAINER),
+    (T + "run_plan.cpp", "share_of(batches, shares, rank)", "share_of(batches, shares, 0)", UNIT + ["cli balance"]),
+    ("src/run/train.cpp", "shares.size() == std::size_t(job.world().size())", "shares.empty()", ["cli balance"]),
+    (T + "train_loop.cpp", "  position_.shares = next;\n", "", ["cli balance"]),
+    (T + "balance.cpp", "if (slowest_seconds(costs, images) > least) return now;", "", UNIT),
     # What an evaluation means.
     (T + "evaluator.cpp", "  transform_.augment = false;\n", "", TRAINER),
     (T + "evaluator.cpp", "|| epoch == config_.epochs", "", TRAINER),
