@@ -10,11 +10,19 @@
 #include "run/wiring/open_backend.hpp"
 
 namespace rueda {
+namespace {
+
+/// One rank of a host reads its counters.
+std::unique_ptr<DeviceMonitor> open_own_host_monitor(const Communicator& world) {
+  if (world.local_rank() != 0) return nullptr;
+  return open_host_monitor(environment_variable("RUEDA_POWERCAP"));
+}
+
+}  // namespace
 
 void Training::train() {
   Communicator& world = parts_.job.world();
-  const char* tree = environment_variable("RUEDA_POWERCAP");
-  const auto host = world.local_rank() == 0 ? open_host_monitor(tree) : nullptr;
+  const auto host = open_own_host_monitor(world);
   const auto monitor = open_monitor(parts_.job.uuid());
   Replica& replica = *parts_.fitted.replica;
   Console console(run_, parts_.job.speaks(), parts_.reducer.journal());
@@ -23,20 +31,10 @@ void Training::train() {
     note_time();
     checkpoints.save(position, velocities);
   };
-  TrainerParts trainer{.config = parts_.config,
-                       .plan = parts_.fitted.plan,
-                       .group = world,
-                       .replica = replica,
-                       .reducer = parts_.reducer,
-                       .data = parts_.data.images,
-                       .observer = console,
-                       .since_start = parts_.clock.watch(),
-                       .from = parts_.resuming.from(),
-                       .resumes = parts_.resuming.active(),
-                       .monitor = monitor.get(),
-                       .host = host.get(),
-                       .stop_requested = stop_requested,
-                       .save = save};
+  TrainerParts trainer = first_trainer(console);
+  trainer.monitor = monitor.get();
+  trainer.host = host.get();
+  trainer.save = save;
   auto loop = std::make_unique<TrainLoop>(trainer);
   parts_.resuming.restore(replica.backend(), loop->velocities());
   parts_.clock.lap("optimizer");
@@ -49,14 +47,32 @@ void Training::train() {
     if (run_.outcome != "stopped")
       parts_.job.on_rank_0([&] { save_weights(run_, parts_.graph, replica); });
   } catch (const std::exception& error) {
-    note_time();
-    console.fail(run_, error.what());
-    // This rank may never get to report it.
-    if (parts_.reducer.busy()) print_error(error.what());
+    note_failure(console, error.what());
     throw;
   }
   note_time();
   console.end(run_);
+}
+
+TrainerParts Training::first_trainer(TrainObserver& observer) {
+  return {.config = parts_.config,
+          .plan = parts_.fitted.plan,
+          .group = parts_.job.world(),
+          .replica = *parts_.fitted.replica,
+          .reducer = parts_.reducer,
+          .data = parts_.data.images,
+          .observer = observer,
+          .since_start = parts_.clock.watch(),
+          .from = parts_.resuming.from(),
+          .resumes = parts_.resuming.active(),
+          .stop_requested = stop_requested};
+}
+
+void Training::note_failure(Console& console, const std::string& what) {
+  note_time();
+  console.fail(run_, what);
+  // This rank may never get to report it.
+  if (parts_.reducer.busy()) print_error(what);
 }
 
 void Training::introduce_ranks() {

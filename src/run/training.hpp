@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "rueda/train/run_record.hpp"
 #include "run/checkpoints.hpp"
@@ -41,12 +42,14 @@ class Training {
  private:
   /// Collective: what only the ranks themselves know. The last thing before the first step.
   void introduce_ranks();
+  TrainerParts first_trainer(TrainObserver& observer);
   /// Trainers follow one another when the parts of the batch change.
   void run_trainers(TrainerParts& trainer, std::unique_ptr<TrainLoop> loop);
   /// What comes before and after also waits for disks, and is watched more patiently.
   void run_loop(TrainLoop& loop);
   /// Between two epochs: a trainer that goes on where `before` ended, with other parts.
   std::unique_ptr<TrainLoop> go_on(TrainerParts& trainer, std::unique_ptr<TrainLoop> before);
+  void note_failure(Console& console, const std::string& what);
   void note_time() { run_.total_seconds = run_.earlier_seconds + parts_.clock.watch().seconds(); }
 
   TrainingParts parts_;
