@@ -54,6 +54,31 @@ TEST_CASE("replica: batch sizes that share a pool do not disturb each other",
   }
 }
 
+TEST_CASE("replica: planned anew for other sizes, the bits are those of a new one",
+          "[backend][replica]") {
+  const ImageSet images = random_images(8);
+  for (const SmallGraph& small : small_graphs()) {
+    CAPTURE(small.name);
+    const Graph graph = small.build(kTestSide);
+    ReplicaBench fresh(graph, images, some_parameters(graph), {5, 2}, {3});
+    fresh.step({1, 2, 3, 4, 5}, 0.25F);
+    const std::vector<float> expected = fresh.gradients();
+    const float loss = fresh.infer({0, 6, 7}).loss;
+    ReplicaBench bench(graph, images, some_parameters(graph), {3}, {2});
+    bench.step({5, 0, 3}, 0.25F);
+    bench.step({5, 0, 3}, 0.25F);  // a GPU has recorded it
+    Replica& replica = bench.replica();
+    replica.forget_plan();
+    const std::vector<std::size_t> train{5, 2}, infer{3};
+    replica.take_plan(std::make_unique<ReplicaPlan>(graph, replica.backend(), train, infer));
+    for (int i = 0; i < 3; ++i) {
+      bench.step({1, 2, 3, 4, 5}, 0.25F);
+      CHECK(bench.gradients() == expected);
+    }
+    CHECK(bench.infer({0, 6, 7}).loss == loss);
+  }
+}
+
 TEST_CASE("replica: an empty micro-batch leaves zeros", "[backend][replica]") {
   const ImageSet images = random_images(4);
   const Graph graph = small_option_a(kTestSide);
