@@ -14,6 +14,8 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
+import plotting
+
 EPOCH_TAGS = {
     "loss": "loss/training", "val_loss": "loss/test", "accuracy": "accuracy/training", "val_accuracy": "accuracy/test",
     "learning_rate": "epoch/learning_rate", "seconds": "epoch/seconds", "val_seconds": "epoch/evaluation_seconds",
@@ -136,7 +138,7 @@ def prepare(folder, overwrite):
 
 
 def write(run_dir, folder, overwrite):
-    """Returns how many points of time were written. All input is read before anything is written."""
+    """Returns the line that tells so. All input is read before anything is written."""
     known = list(scalars(run_dir))
     if not known:
         raise Unusable(f"{run_dir} has no finished epoch yet; write again when it has one")
@@ -150,7 +152,7 @@ def write(run_dir, folder, overwrite):
         summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
         writer.add_event(Event(wall_time=seconds, step=step, summary=summary))
     writer.close()
-    return len(known)
+    return f"Written to {folder}: {len(known)} epochs and steps. Show them: tensorboard --logdir {folder}"
 
 
 def command_line(words):
@@ -158,27 +160,38 @@ def command_line(words):
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="of a run of rueda train")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where the event file is written [RUN_DIR/tensorboard]")
     parser.add_argument("--overwrite", action="store_true", help="replaces the event files there")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    options.out = options.out or options.run_dir / "tensorboard"
+    return options
 
 
-def main(words=None):
-    options = command_line(words)
-    folder = options.out or options.run_dir / "tensorboard"
+def converted(options):
+    """The line that tells what was written. Whatever goes wrong is Unusable."""
     try:
-        count = write(options.run_dir, folder, options.overwrite)
-        print(f"Written to {folder}: {count} epochs and steps. Show them: tensorboard --logdir {folder}")
-        return 0
+        return write(options.run_dir, options.out, options.overwrite)
     except ImportError as error:
-        reason = f"needs Python's package tensorboard ({error}): {PACKAGE}"
+        raise Unusable(f"needs Python's package tensorboard ({error}): {PACKAGE}") from None
     except OSError as error:
-        reason = f"{error.filename or folder}: {error.strerror}; {REMEDY}"
+        raise Unusable(f"{error.filename or options.out}: {error.strerror}; {REMEDY}") from None
     except UnicodeDecodeError as error:
-        reason = f"{options.run_dir}: a file is not text ({error.reason}); {REMEDY}"
-    except (Unusable, csv.Error) as error:
-        reason = str(error)
-    print("to_tensorboard: " + "".join(c if c.isprintable() else "?" for c in reason), file=sys.stderr)
-    return 2
+        raise Unusable(f"{options.run_dir}: a file is not text ({error.reason}); {REMEDY}") from None
+    except csv.Error as error:
+        raise Unusable(str(error)) from None
+
+
+def main():
+    try:
+        try:
+            print(converted(command_line(sys.argv[1:])))
+        finally:
+            sys.stdout.flush()
+        return
+    except Unusable as error:
+        reason = "".join(c if c.isprintable() else "?" for c in str(error))
+    except OSError as error:
+        reason = f"the output: {error.strerror}"
+    plotting.end("to_tensorboard", reason, 2)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -17,6 +17,13 @@ def _find_matplotlib():
     matplotlib.use("Agg")
 
 
+def end(name, reason, code):
+    """Ends the script `name` with one line."""
+    print(f"{name}: {reason}", file=sys.stderr)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes what is left when it ends
+    sys.exit(code)
+
+
 def run(name, main, remedy):
     """Runs the script `name` to its end. What goes wrong is said in one line, without a traceback."""
     code = 2
@@ -34,6 +41,4 @@ def run(name, main, remedy):
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except (ValueError, LookupError, TypeError) as error:
         reason = (f"no {error}" if isinstance(error, LookupError) else str(error)) + f"; {remedy}"
-    print(f"{name}: {reason}", file=sys.stderr)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes what is left when it ends
-    sys.exit(code)
+    end(name, reason, code)

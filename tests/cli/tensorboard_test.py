@@ -134,6 +134,15 @@ class Events(unittest.TestCase):
         blocker.write_text("raise ImportError('none here')", encoding="utf-8")
         self.refused(self.convert(PYTHONPATH=str(self.run_dir)), "pip install tensorboard")
 
+    def test_output_that_no_disk_takes(self):
+        for words in ([self.run_dir], ["--help"]) if HAS_TENSORBOARD else (["--help"],):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run(
+                    [sys.executable, SCRIPT, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=300,
+                    env={**os.environ, "PYTHONUNBUFFERED": ""},
+                )  # fmt: skip
+            self.refused(done, "the output: No space left on device")
+
 
 if __name__ == "__main__":
     main(0)
