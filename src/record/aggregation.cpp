@@ -84,6 +84,11 @@ double transfer_of(const RankSums& s) { return s.busy - s.wait - s.add; }
 
 }  // namespace
 
+bool lacks_cores(const RankInfo& rank) noexcept {
+  constexpr double kClockwork = 1e-6;  // cores are shares: 1/3 + 1/3 + 1/3
+  return rank.threads > rank.cores * (1 + kClockwork);
+}
+
 std::optional<Disturbance> disturbance_in(const EpochRecord& epoch) {
   constexpr std::size_t kInARow = 3;
   std::optional<Disturbance> worst;
@@ -110,7 +115,7 @@ std::optional<Disturbance> disturbance_in(const EpochRecord& epoch) {
 
 std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInfo>& ranks) {
   const auto found = disturbance_in(epoch);
-  if (!found) return "";
+  if (!found || std::ranges::any_of(ranks, lacks_cores)) return "";
   const RankInfo& rank = ranks.at(found->rank);
   const int threads = rank.threads;
   std::string cores = fmt::format("{} core", threads);

@@ -81,6 +81,10 @@ EfficiencySeconds efficiency_seconds(const EpochRecord& epoch);
 /// So its `seconds` are exactly the median of all. NaN where there are none.
 EfficiencySeconds median_epoch(std::vector<EfficiencySeconds> epochs);
 
+/// Whether the rank runs more threads than it has cores: ranks, or its own
+/// threads, take these from each other, and its core share shows no other cause.
+bool lacks_cores(const RankInfo& rank) noexcept;
+
 /// A rank that got too little of its cores.
 struct Disturbance {
   std::size_t rank = 0;
@@ -90,7 +94,8 @@ struct Disturbance {
 /// The rank that got least among those that were disturbed (is_disturbed) in at
 /// least three steps in a row; none where the steps' records were released.
 std::optional<Disturbance> disturbance_in(const EpochRecord& epoch);
-/// The same for the user, with the remedy; empty: there was none. `ranks`: of the run.
+/// The same for the user, with the remedy; empty: there was none, or one of
+/// `ranks`, all of the run, lacks cores, which its start has told.
 std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInfo>& ranks);
 
 /// A start-up item over the ranks that have it, in order of first appearance.

@@ -77,7 +77,8 @@ struct Observation : Subject {
   bool oversubscribed = false;
   /// No epoch but the first of a process: its time includes warm-up.
   bool includes_warm_up = false;
-  /// A rank got less of its cores than is_disturbed allows in a steady epoch.
+  /// A rank got less of its cores than is_disturbed allows in a steady epoch, though it had no
+  /// more threads than cores.
   bool disturbed = false;
   /// Of rueda; empty for others. The first is the one that stands for all repeats.
   std::vector<const RunResult*> runs;

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "display/text.hpp"
+#include "record/aggregation.hpp"
 #include "study/figures.hpp"
 #include "train/options.hpp"
 
@@ -21,11 +22,7 @@ Processor processor_of(const RunResult& run) {
 
 /// Threads that compute need a core each; a GPU's host threads and the timed backend's do not.
 bool is_oversubscribed(const RunResult& run) {
-  constexpr double kClockwork = 1e-6;  // cores are shares: 1/3 + 1/3 + 1/3
-  if (processor_of(run) != Processor::cpu) return false;
-  for (const RankInfo& rank : run.ranks)
-    if (rank.threads > rank.cores * (1 + kClockwork)) return true;
-  return false;
+  return processor_of(run) == Processor::cpu && std::ranges::any_of(run.ranks, lacks_cores);
 }
 
 /// Of a mean rank with --balance; else 0 where ranks differ.
@@ -257,7 +254,8 @@ Observation observe(const RunResult& run) {
   seen.mean_step = exactly(seen.epoch.value / double(seen.steps));
   seen.oversubscribed = is_oversubscribed(run);
   seen.includes_warm_up = includes_warm_up(run);
-  seen.disturbed = std::ranges::any_of(steady, is_disturbed, least_core_share);
+  seen.disturbed =
+      !seen.oversubscribed && std::ranges::any_of(steady, is_disturbed, least_core_share);
   seen.runs = {&run};
   return seen;
 }

@@ -189,12 +189,15 @@ TEST_CASE("the rank that got least of its cores is named, with figures and remed
   for (std::size_t rank = 0; rank < 3; ++rank) {
     ranks[rank].host = "n" + std::to_string(rank);
     ranks[rank].threads = 2;
+    ranks[rank].cores = 2;
   }
   CHECK_THAT(disturbance_text(epoch, ranks),
              Catch::Contains("rank 1 on n1 got 50 % of the time of its 2 cores in 3 of 4 steps of "
                              "epoch 2: ") &&
                  Catch::Contains("--threads"));
   CHECK(disturbance_text(epoch_of_shares({1, 1, 1}), ranks).empty());
+  ranks[2].cores = 1.5;  // ranks take cores from each other, and the share shows no other cause
+  CHECK(disturbance_text(epoch, ranks).empty());
 }
 
 TEST_CASE("efficiency: each loss moves the factor that is its own", "[statistics]") {

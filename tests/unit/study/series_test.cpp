@@ -223,6 +223,15 @@ TEST_CASE("a run whose rank got too little of its cores is marked, whichever rep
   CHECK(merged({&a, &b}).disturbed);
 }
 
+TEST_CASE("ranks that take cores from each other are not disturbed by others", "[study]") {
+  for (const auto& [cores, alone] : {std::pair{1.0, true}, {2.0 / 3, false}, {0.5, false}}) {
+    RunResult run = made_run({.ranks = 3, .threads = 1, .cores = cores});
+    for (EpochFigures& epoch : run.epochs) epoch.of_ranks.emplace_back().core_share = 0.6;
+    CHECK(observe(run).disturbed == alone);
+    CHECK(observe(run).oversubscribed == !alone);
+  }
+}
+
 TEST_CASE("an observation is of the epochs after the first", "[study]") {
   for (const auto& [epochs, steady] :
        {std::pair{std::vector<double>{50, 3, 9, 4}, 4}, {{50}, 50}}) {
