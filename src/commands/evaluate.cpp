@@ -16,6 +16,7 @@
 
 #include "base/log.hpp"
 #include "commands/commands.hpp"
+#include "commands/sample_images.hpp"
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "model/registry.hpp"
@@ -34,8 +35,6 @@ namespace {
 constexpr const char* kMatrixScript = "plot_confusion";
 /// So many classes make a matrix that a terminal shows; of more, so many mistakes are listed.
 constexpr std::size_t kMostColumns = 20;
-/// Images of each kind that --json shows.
-constexpr std::size_t kSampleImages = 8;
 constexpr std::size_t kMostMistakes = 10;
 
 /// Images by their class and by the one that they were taken for; the last of each are the sums.
@@ -51,28 +50,6 @@ struct Mistake {
 /// A dash where there are no images.
 std::string percent(std::size_t part, std::size_t whole, int decimals) {
   return whole == 0 ? "-" : fmt::format("{:.{}f}", 100 * double(part) / double(whole), decimals);
-}
-
-/// The class of the largest logit, the first of equals, as where the loss counts.
-std::size_t predicted_class(std::span<const float> logits) {
-  return std::size_t(std::ranges::max_element(logits) - logits.begin());
-}
-
-/// Of the class of the largest logit (softmax).
-float probability_of(std::span<const float> logits) {
-  const float most = logits[predicted_class(logits)];
-  float sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - most);
-  return 1 / sum;
-}
-
-/// Red, green and blue of each pixel, row by row, in hexadecimal digits.
-std::string hex_of(std::span<const std::uint8_t> planes) {
-  constexpr std::size_t kPixels = std::size_t(kImageSide) * kImageSide;
-  std::string text;
-  for (std::size_t i = 0; i < kImageBytes; ++i)
-    text += fmt::format("{:02x}", planes[i % kImageChannels * kPixels + i / kImageChannels]);
-  return text;
 }
 
 /// Shows on rank 0 how many of its images are scored.
@@ -116,15 +93,16 @@ class Evaluation {
     std::string json;
     job_.on_rank_0([&] {
       const std::size_t all = classes();
+      const Answers answers{logits, all};
       Counts counts(all + 1, std::vector<std::size_t>(all + 1));
       for (std::size_t i = 0; i < score.samples; ++i) {
-        const std::size_t predicted = predicted_class(row_of(logits, i));
+        const std::size_t predicted = answers.predicted(i);
         for (const std::size_t label : {std::size_t(data_.test.labels[i]), all})
           for (const std::size_t column : {predicted, all}) ++counts[label][column];
       }
-      json = json_text(score, counts, logits);
+      json = json_text(score, counts, answers);
       if (!options_.json.empty()) write_output(options_.json, json);
-      if (!options_.predictions.empty()) write_predictions(logits);
+      if (!options_.predictions.empty()) write_predictions(answers);
       std::cout << harmless(text(score, counts)) << std::flush;
     });
     return json;
@@ -132,9 +110,6 @@ class Evaluation {
 
  private:
   std::size_t classes() const { return data_.class_names.size(); }
-  std::span<const float> row_of(std::span<const float> logits, std::size_t image) const {
-    return logits.subspan(image * classes(), classes());
-  }
 
   void find_weights() {
     weights_ = config_.init_weights;
@@ -182,8 +157,7 @@ class Evaluation {
     broadcast_replica(world_, *replica_);
   }
 
-  std::string json_text(const Score& score, const Counts& counts,
-                        std::span<const float> logits) const {
+  std::string json_text(const Score& score, const Counts& counts, const Answers& answers) const {
     Json j = {{"schema", kEvaluationSchema}, {"schema_version", kEvaluationVersion}};
     j["config"] = Json::parse(options_json(config_));
     j["versions"] = json_of(component_versions());
@@ -196,35 +170,9 @@ class Evaluation {
       record.classes.push_back(
           {data_.class_names[k], counts[k].back(), counts[k][k], counts.back()[k]});
     }
-    record.samples = samples_of(logits);
+    record.samples = sample_images(answers, data_.test);
     put_fields(j, record, kAnswerFields);
     return text_of(j, 1) + '\n';
-  }
-
-  SampleImage sample_of(std::size_t i, std::span<const float> logits) const {
-    const auto row = row_of(logits, i);
-    return {.image = i,
-            .label = data_.test.labels[i],
-            .predicted = predicted_class(row),
-            .probability = probability_of(row),
-            .rgb = hex_of(data_.test.image(i))};
-  }
-
-  SampleImages samples_of(std::span<const float> logits) const {
-    std::vector<std::pair<float, std::size_t>> mistakes;  // surest first, then in order
-    for (std::size_t i = 0; i < data_.test.size(); ++i) {
-      const auto row = row_of(logits, i);
-      if (predicted_class(row) != data_.test.labels[i])
-        mistakes.emplace_back(-probability_of(row), i);
-    }
-    const auto shown = std::min(kSampleImages, mistakes.size());
-    std::ranges::partial_sort(mistakes, mistakes.begin() + std::ptrdiff_t(shown));
-    SampleImages samples;
-    for (std::size_t i = 0; i < std::min(kSampleImages, data_.test.size()); ++i)
-      samples.first.push_back(sample_of(i, logits));
-    for (std::size_t m = 0; m < shown; ++m)
-      samples.mistakes.push_back(sample_of(mistakes[m].second, logits));
-    return samples;
   }
 
   std::string text(const Score& score, const Counts& counts) const {
@@ -287,14 +235,14 @@ class Evaluation {
   }
 
   /// In the order of the test images.
-  void write_predictions(std::span<const float> logits) const {
+  void write_predictions(const Answers& answers) const {
     write_output(options_.predictions, [&](const TextSink& put) {
       put("image,label,predicted,probability");
       for (std::size_t k = 0; k < classes(); ++k) put(fmt::format(",p_{}", k));
       put("\r\n");
       for (std::size_t i = 0; i < data_.test.size(); ++i) {
-        const auto row = row_of(logits, i);
-        const std::size_t predicted = predicted_class(row);
+        const auto row = answers.row(i);
+        const std::size_t predicted = answers.predicted(i);
         std::vector<float> p(classes());  // softmax
         for (std::size_t k = 0; k < classes(); ++k) p[k] = std::exp(row[k] - row[predicted]);
         const float sum = std::accumulate(p.begin(), p.end(), 0.0F);
