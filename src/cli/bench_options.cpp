@@ -26,6 +26,7 @@ void add_all_reduce(CLI::App& bench, Request& request) {
   add_text(command, "--sizes", options.size_words, "LIST",
            "Sizes to sum, in bytes, or as the name of a network for its gradients [4 to 256M and "
            "three networks]");
+  add_number(command, "--classes", options.classes, "N", "Classes of the networks in --sizes");
   add_text(command, "--algorithms", options.algorithm_words, "LIST",
            "Some of " + bench::known_entries() + "; all: those that are available here");
   add_number(command, "--repetitions", options.repetitions, "N",
@@ -64,6 +65,7 @@ void add_layers(CLI::App& bench, Request& request) {
   add_choice(command, "--precision", train.precision, {Precision::fp32, Precision::bf16},
              "Format of activations and packed weights");
   add_number(command, "--image-size", train.image_size, "PIXELS", "Side of the images");
+  add_number(command, "--classes", options.classes, "N", "Number of classes");
   add_number(command, "--threads", train.threads, "N", "Threads; 0: all cores");
   add_number(command, "--repetitions", options.repetitions, "N",
              "Repetitions of each convolution and of the step");

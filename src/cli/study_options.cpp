@@ -26,6 +26,8 @@ void add_scenario(CLI::App& command, PredictOptions& o) {
   add_model(command, o.target.model, "Network to predict [that of the runs]");
   add_number(command, "--image-size", o.target.image_size, "PIXELS",
              "Side of the images; 0: as in the runs, or 32 without runs");
+  add_number(command, "--classes", o.target.classes, "N",
+             "Number of classes; 0: as in the runs, or 10 without runs");
   add_number(command, "--batch-per-rank", o.batch_per_rank, "N",
              "Images of each rank in a step; 0: as in the runs");
   add_number(command, "--global-batch", o.global_batch, "N",

@@ -32,6 +32,9 @@ struct SummaryOptions {
 /// Bytes of "64GB", "1.5GiB", "800 MB": decimal or binary units. Throws InputError naming --memory.
 std::size_t parse_memory(const std::string& text);
 
+/// Throws InputError naming --classes.
+void check_classes(int classes);
+
 /// Throws InputError beyond the limits of training.
 void validate(const SummaryOptions& options);
 

@@ -27,6 +27,7 @@ void check_ranges(const PredictOptions& o) {
   require(o.batch_per_rank <= kMostForecastImages && o.global_batch <= kMostForecastImages &&
               o.images <= kMostForecastImages,
           "batches and --images must be at most 1000000000");
+  require(o.target.classes <= 100'000, "--classes must be from 0 to 100000");
   const Given& given = o.given;
   require(given.message_noise.value_or(0) <= 1, "--message-noise must be from 0 to 100%");
   const double bucket_mb = o.target.bucket_mb.value_or(0);

@@ -81,6 +81,10 @@ std::size_t parse_memory(const std::string& text) {
                    "' is not an amount of memory: give for example 64GB, 1.5TB or 800MiB");
 }
 
+void check_classes(int classes) {
+  require(classes >= 1 && classes <= 100'000, "--classes must be from 1 to 100000");
+}
+
 void validate(const SummaryOptions& options) {
   TrainConfig config;  // the same limits as for training
   config.model = options.model;
@@ -93,7 +97,7 @@ void validate(const SummaryOptions& options) {
               options.backend == BackendChoice::automatic,
           "--roofline is of the cuda backend");
   require(options.ranks >= 1 && options.ranks <= 100'000, "--ranks must be from 1 to 100000");
-  require(options.classes >= 1 && options.classes <= 100'000, "--classes must be from 1 to 100000");
+  check_classes(options.classes);
 }
 
 void run_command(const SummaryOptions& options, std::ostream& out) {

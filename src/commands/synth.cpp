@@ -14,7 +14,6 @@ namespace {
 // What readers take: a set of 2 GB, whose test images are one file of 200 MB.
 constexpr std::size_t kMostImages = 600'000;
 constexpr std::size_t kMostTest = 60'000;
-constexpr std::size_t kMostClasses = 100;
 
 bool belongs_to_data_set(const fs::path& file) {
   const std::string name = file.filename().string();
@@ -62,8 +61,8 @@ void validate(const SynthRequest& request) {
   require(fewest >= 1 && most <= kMostImages && drawing.train + drawing.test <= kMostImages,
           fmt::format("--train and --test must be from 1 to {} together", kMostImages));
   require(drawing.test <= kMostTest, fmt::format("--test must be from 1 to {}", kMostTest));
-  require(drawing.classes >= 2 && drawing.classes <= kMostClasses,
-          fmt::format("--classes must be from 2 to {}", kMostClasses));
+  require(drawing.classes >= 2 && drawing.classes <= kMostDrawnClasses,
+          fmt::format("--classes must be from 2 to {}", kMostDrawnClasses));
 }
 
 void run_command(const SynthRequest& request, std::ostream& out) {

@@ -6,9 +6,7 @@
 
 #include "base/error.hpp"
 #include "display/text.hpp"
-#include "model/registry.hpp"
 #include "predict/predict.hpp"
-#include "rueda/data/dataset.hpp"
 #include "study/observation.hpp"
 
 namespace rueda::predict {
@@ -22,11 +20,8 @@ Scheme scheme_of(const RunResult& run) {
 }
 
 bool is_of_network(const RunResult& run, const CostFit& fit) {
-  return run.config.model == fit.network && image_size_of(run) == fit.image_size;
-}
-
-Graph graph_of(const CostFit& fit) {
-  return build_model(fit.network, int(fit.image_size), kClasses);
+  return run.config.model == fit.network && image_size_of(run) == fit.image_size &&
+         run.classes == fit.classes;
 }
 
 /// Of the same ranks, batch, images and overlap.

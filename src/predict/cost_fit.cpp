@@ -40,8 +40,8 @@ std::string network_that_ran(const Runs& runs, const std::string& wanted) {
 void require_one_kind(const Runs& runs) {
   std::set<std::string> kinds;
   for (const RunResult& run : runs) {
-    kinds.insert(run.ranks.front().backend + " in " + run.precision + " at " +
-                 std::to_string(run.config.image_size) + " pixels");
+    kinds.insert(fmt::format("{} in {} at {} pixels with {} classes", run.ranks.front().backend,
+                             run.precision, run.config.image_size, run.classes));
   }
   require(kinds.size() <= 1, "the runs to fit the compute time to are not of one kind: " +
                                  words(kinds) + "; give those of one");
@@ -74,23 +74,35 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   fit.image_size = kUsualImageSize;
   if (!runs.empty()) fit.image_size = image_size_of(runs.front());
   if (target.image_size > 0) fit.image_size = target.image_size;
+  fit.classes = kClasses;
+  if (!runs.empty()) fit.classes = runs.front().classes;
+  if (target.classes > 0) fit.classes = target.classes;
   return runs;
 }
 
-Graph graph_of(const std::string& network, std::size_t image_size) {
-  return build_model(network, int(image_size), kClasses);
+/// Whether the network that the model is for was run.
+bool is_what_ran(const CostFit& fit, const RunResult& ran) {
+  return fit.network == ran.config.model && fit.image_size == image_size_of(ran) &&
+         fit.classes == ran.classes;
 }
 
-/// For a network or an image size that was not run: by FLOPs.
+/// " with 100 classes" where the run had other ones.
+std::string classes_text(const CostFit& fit, const RunResult& ran) {
+  if (fit.classes == ran.classes) return "";
+  return fmt::format(" with {} classes", fit.classes);
+}
+
+/// For a network, an image size or a number of classes that was not run: by FLOPs.
 void scale_by_flops(CostFit& fit, const RunResult& ran, const Graph& graph) {
-  const Graph other = graph_of(ran.config.model, image_size_of(ran));
+  const Graph other = build_model(ran.config.model, int(image_size_of(ran)), int(ran.classes));
   const double factor = double(training_flops(graph)) / double(training_flops(other));
   fit.model.compute.per_image *= factor;
   fit.model.compute.update *= double(graph.parameter_count()) / double(other.parameter_count());
   fit.notes.push_back(fmt::format(
-      "{} at {} pixels was not run: its time of an image is that of {} at {} pixels times {:.3g}, "
-      "the ratio of FLOPs. This assumes the same FLOPs a second for both.",
-      fit.network, fit.image_size, ran.config.model, image_size_of(ran), factor));
+      "{} at {} pixels{} was not run: its time of an image is that of {} at {} pixels times "
+      "{:.3g}, the ratio of FLOPs. This assumes the same FLOPs a second for both.",
+      fit.network, fit.image_size, classes_text(fit, ran), ran.config.model, image_size_of(ran),
+      factor));
 }
 
 ComputeModel given_compute(const Given& given) {
@@ -123,8 +135,7 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
         "batches and of the last, partial step of an epoch uncertain.",
         ran.rank_batches.front() / ran.config.accumulate, fixed));
   }
-  if (fit.network != ran.config.model || fit.image_size != image_size_of(ran))
-    scale_by_flops(fit, ran, graph);
+  if (!is_what_ran(fit, ran)) scale_by_flops(fit, ran, graph);
 }
 
 /// What is given, else what was fitted. Throws InputError with the text
@@ -185,7 +196,7 @@ void set_machine(CostFit& fit, const Target& target, const Given& given) {
 void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Graph& graph) {
   const bool as_run = !target.bucket_mb && !runs.empty() &&
                       fit.network == runs.front().config.model &&
-                      !runs.front().bucket_bytes.empty();
+                      fit.classes == runs.front().classes && !runs.front().bucket_bytes.empty();
   if (as_run) {
     fit.model.buckets = bucket_schedule(graph, runs.front().bucket_bytes);
     return;
@@ -225,11 +236,15 @@ Runs usable_runs(const Runs& runs, Texts& notes) {
   return usable;
 }
 
+Graph graph_of(const CostFit& fit) {
+  return build_model(fit.network, int(fit.image_size), int(fit.classes));
+}
+
 CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target, const Given& given,
                  const Distribution* noise) {
   CostFit fit;
   const Runs runs = choose_runs(fit, all, target);
-  const Graph graph = graph_of(fit.network, fit.image_size);
+  const Graph graph = graph_of(fit);
   std::optional<double> gamma;
   if (given.add_rate) gamma = 1 / *given.add_rate;
   fit.machine = fit_machine(all, benches, gamma);

@@ -123,6 +123,7 @@ struct Given {
 struct Target {
   std::string model;           ///< empty: that of the runs
   std::size_t image_size = 0;  ///< 0: that of the runs
+  std::size_t classes = 0;     ///< 0: that of the runs, or 10
   /// 0: ranks are taken to be joined by links of one kind.
   std::size_t ranks_per_node = 0;
   std::size_t links_per_node = 1;
@@ -134,10 +135,14 @@ struct CostFit {
   CostModel model;
   std::string network;         ///< its name
   std::size_t image_size = 0;  ///< pixels
+  std::size_t classes = 0;
   MachineFit machine;
   std::optional<ComputeFit> compute;  ///< nothing: given
   Texts notes;                        ///< what was assumed, and where it may not hold
 };
+
+/// The network that the model is for.
+Graph graph_of(const CostFit& fit);
 
 /// Fits all that is not given. Throws InputError where something is neither.
 /// `noise`: as fitted before; reading the steps of all runs takes long.

@@ -90,6 +90,7 @@ Json timed_json(const RunFacts& run) { return fields_or_null(run.timed, kTimedFi
 
 const std::tuple kModelFields{ShownField{"name", in(&RunFacts::config, &TrainConfig::model)},
                               Field{"image_size", in(&RunFacts::config, &TrainConfig::image_size)},
+                              IfAny{"classes", &RunFacts::classes},
                               IfAny{"trainable_parameters", &RunFacts::parameters},
                               IfAny{"non_trainable_parameters", &RunFacts::statistics},
                               NanField{"train_flops_per_image", &RunFacts::train_flops_per_image}};

@@ -88,6 +88,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.train_images = data.train.size();
   run.test_images = data.test.size();
   run.data_source = data.source;
+  run.classes = std::size_t(graph.classes());
   run.parameters = graph.parameter_count();
   run.statistics = graph.statistics_count();
   run.train_flops_per_image = double(training_flops(graph));

@@ -96,8 +96,9 @@ class Layers(ProgramCase):
                        32 * 64 * 11**2, 5 * 64 * 64 * 10**2)
 
     def test_sums_and_shares(self):
-        result = self.completed(self.program.run(*self.words, "--repetitions", "3"))
+        result = self.completed(self.program.run(*self.words, "--repetitions", "3", "--classes", "101"))
         record = self.read("l.json")
+        self.assertEqual(record["setting"][0]["classes"], 101)
         [setting], [step], [*shapes, everything] = record["setting"], record["step"], record["shapes"]
         self.assertEqual((everything["shape"], everything["count"], len(shapes)), ("all", 19, 6))
         self.assertEqual((shapes[0]["shape"], shapes[0]["data_seconds"]), ("3>16 3x3/1 16x16", None))

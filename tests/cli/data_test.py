@@ -536,6 +536,7 @@ class Classes(ProgramCase):
             record = self.trained(ranks, *self.SMALL, "--data", data, "--epochs", "1")
             without = 269_722 - 10 * 65  # ResNet-20, 64 weights and a bias for each class
             self.assertEqual(record["model"]["trainable_parameters"], without + 65 * classes)
+            self.assertEqual(record["model"]["classes"], classes)
             self.assertNotIn("official", record["said"])
             words = ("evaluate", "--data", data, "--init-weights", record["run_dir"], "--json", f"{data}.json")
             said = self.completed(self.program.run_on(ranks, *words)).out

@@ -69,12 +69,14 @@ struct DataCheck {
 /// Reads the whole set at `where`, as training does. Throws what read_cifar10 throws.
 DataCheck check_cifar10(const std::filesystem::path& where);
 
+inline constexpr std::size_t kMostDrawnClasses = 100;
+
 /// How many images of each split to draw, from which seed, of how many classes.
 struct SynthOptions {
   std::size_t train = 5'000;
   std::size_t test = 1'000;
   std::uint64_t seed = 1;
-  std::size_t classes = kClasses;  ///< from 2 to 100
+  std::size_t classes = kClasses;  ///< from 2 to kMostDrawnClasses
 };
 
 /// Draws a data set of visibly different classes (shapes and textures in

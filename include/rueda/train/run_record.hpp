@@ -205,6 +205,7 @@ struct RunFacts {
   std::size_t train_images = 0;
   std::size_t test_images = 0;
   std::string data_source;
+  std::size_t classes = 10;    ///< of the set; a run.json that does not say had ten
   std::size_t parameters = 0;  ///< trainable
   std::size_t statistics = 0;  ///< non-trainable
   double train_flops_per_image = 0;

@@ -8,6 +8,7 @@
 
 #include "base/split.hpp"
 #include "reduce/algorithm.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
@@ -26,10 +27,10 @@ inline constexpr const char* kDefaultSizes =
     "4,64,1k,4k,10k,40k,100k,400k,resnet20,4M,10M,40M,resnet18,resnet50v2,100M,256M";
 
 /// Sizes between commas: bytes, with k, M, G for powers of 1000 and Ki, Mi, Gi
-/// for powers of 1024, or the name of a network for what its training sums in a
-/// step (`GradientLayout`). Ascending, each once. Throws InputError naming the
-/// word.
-std::vector<Size> parse_sizes(const std::string& words);
+/// for powers of 1024, or the name of a network for what its training with so
+/// many classes sums in a step (`GradientLayout`). Ascending, each once. Throws
+/// InputError naming the word.
+std::vector<Size> parse_sizes(const std::string& words, int classes = kClasses);
 
 /// A way to sum that a benchmark is to measure.
 struct Entry {
@@ -57,6 +58,7 @@ inline constexpr int kMostExplainedRanks = 16;
 struct BenchAllReduceOptions {
   TrainConfig train;       ///< the options that `train` has, too
   std::string size_words;  ///< empty: kDefaultSizes
+  int classes = kClasses;  ///< of the networks among them
   std::string algorithm_words = bench::kAllWords;
   std::size_t repetitions = 0;
   double seconds = 10;  ///< for a size
@@ -77,6 +79,7 @@ struct BenchExplainOptions {
 /// The options of `rueda bench layers`.
 struct BenchLayersOptions {
   TrainConfig train;  ///< the options that `train` has, too
+  int classes = kClasses;
   std::size_t repetitions = 10;
   std::string json;  ///< file to write; empty: none
 };

@@ -76,13 +76,14 @@ std::pair<std::string, double> describe(const Graph& graph, const Node& node) {
 class LayersBench {
  public:
   /// Measures in turn the peak, each product, and a step.
-  LayersBench(const TrainConfig& train, std::size_t repetitions) : train_(train) {
+  explicit LayersBench(const BenchLayersOptions& options) : options_(options) {
     const std::size_t batch = train_.batch_per_rank;
+    const auto classes = std::min(std::size_t(options_.classes), kMostDrawnClasses);
     Replica replica(graph_, *backend_, {batch}, {});
     replica.initialise(train_.seed);
     const std::span<float> values = replica.parameters();
     Sgd sgd(*backend_, values, {0, float(train_.momentum), float(train_.weight_decay)});
-    const ImageSet images = draw_synthetic({.train = batch, .test = 0}).train;
+    const ImageSet images = draw_synthetic({.train = batch, .test = 0, .classes = classes}).train;
     const auto held = backend_->hold(images);
     std::vector<std::uint32_t> indices(batch);
     std::iota(indices.begin(), indices.end(), 0U);
@@ -97,7 +98,7 @@ class LayersBench {
     for (NodeId id = 1; id <= graph_.logits(); ++id)
       for (std::size_t i = 0; i < kProducts.size(); ++i)
         if (replica.program().operation(id).run(kProducts[i])) kernels_.push_back({id, i});
-    for (std::size_t done = 0; done < repetitions; ++done) {
+    for (std::size_t done = 0; done < options_.repetitions; ++done) {
       const Peak peak = backend_->peak();
       if (peak.flops > peak_.flops) peak_ = peak;
       for (Kernel& kernel : kernels_) {
@@ -137,6 +138,7 @@ class LayersBench {
     Table table{"setting", "On " + backend_->device()};
     table.add_fields({{{"model", "model"}, train_.model},
                       {{"image_size", "pixels", Show::count}, double(train_.image_size)},
+                      {{"classes", "classes", Show::count}, double(options_.classes)},
                       {{"batch_per_rank", "images", Show::count}, images_},
                       {{"precision", "precision"}, to_string(train_.precision)},
                       {{"threads", "threads", Show::count}, double(threads_)},
@@ -158,7 +160,8 @@ class LayersBench {
     return table;
   }
 
-  const TrainConfig& train_;
+  const BenchLayersOptions& options_;
+  const TrainConfig& train_ = options_.train;
   const double images_ = double(train_.batch_per_rank);
   const int threads_ =
       choose_threads({{allowed_cores()}, online_cores(), control_group_limits().quota.value}, 0,
@@ -166,7 +169,8 @@ class LayersBench {
           .threads;
   std::unique_ptr<Backend> backend_ = open_backend(
       {.choice = BackendChoice::cpu, .precision = train_.precision, .threads = threads_});
-  const Graph graph_ = backend_->prepare(build_model(train_.model, train_.image_size, kClasses));
+  const Graph graph_ =
+      backend_->prepare(build_model(train_.model, train_.image_size, options_.classes));
   Peak peak_;
   std::vector<Kernel> kernels_;
   Seconds steps_;
@@ -181,7 +185,7 @@ void run_command(const BenchLayersOptions& options, std::ostream& out) {
                {"started_at", utc_now()},
                {"versions", json_of(component_versions())},
                {"repetitions", options.repetitions}};
-  for (const Table& table : LayersBench(options.train, options.repetitions).tables()) {
+  for (const Table& table : LayersBench(options).tables()) {
     out << to_text(table) << '\n';
     json[table.id] = rows_json(table);
   }

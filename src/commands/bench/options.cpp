@@ -13,7 +13,6 @@
 #include "launch/launcher.hpp"
 #include "model/registry.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/data/dataset.hpp"
 #include "run/wiring/device_choice.hpp"
 
 namespace rueda {
@@ -35,10 +34,10 @@ std::optional<std::size_t> parse_bytes(std::string_view word, std::size_t most) 
   return *number * unit->second;
 }
 
-Size parse_size(const std::string& word) {
+Size parse_size(const std::string& word, int classes) {
   if (std::ranges::count(model_names(), word) > 0) {
     // The image size is of no account: no parameter depends on it.
-    return {GradientLayout(build_model(word, 32, kClasses)).total() * sizeof(float), word};
+    return {GradientLayout(build_model(word, 32, classes)).total() * sizeof(float), word};
   }
   const auto bytes = parse_bytes(word, kMostBytes);
   const std::string subject = "size '" + printable(word) + "'";
@@ -66,9 +65,9 @@ std::vector<Entry> every_entry() {
 
 }  // namespace
 
-std::vector<Size> parse_sizes(const std::string& words) {
+std::vector<Size> parse_sizes(const std::string& words, int classes) {
   std::set<Size> sizes;
-  for (const std::string& word : split_words(words)) sizes.insert(parse_size(word));
+  for (const std::string& word : split_words(words)) sizes.insert(parse_size(word, classes));
   return {sizes.begin(), sizes.end()};
 }
 
@@ -96,7 +95,8 @@ using namespace bench;
 
 void validate(BenchAllReduceOptions& options) {
   if (options.size_words.empty()) options.size_words = kDefaultSizes;
-  options.sizes = parse_sizes(options.size_words);
+  check_classes(options.classes);
+  options.sizes = parse_sizes(options.size_words, options.classes);
   options.entries = parse_entries(options.algorithm_words);
   check_common(options.seconds, options.train);
   require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");
@@ -112,6 +112,7 @@ void validate(BenchExplainOptions& options) {
 
 void validate(const BenchLayersOptions& options) {
   validate(options.train);
+  check_classes(options.classes);
   require(options.repetitions >= 1 && options.repetitions <= 1'000'000,
           "--repetitions must be from 1 to 1000000");
   require(!has_peers(), "bench layers measures one rank: start it without a launcher");

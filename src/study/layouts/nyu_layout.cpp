@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "display/text.hpp"
 #include "model/registry.hpp"
+#include "rueda/data/dataset.hpp"
 #include "study/layouts/layouts.hpp"
 
 namespace rueda {
@@ -26,11 +27,15 @@ std::vector<Group> groups_of(const StudyFigures& all) {
   return groups;
 }
 
-/// Bytes of an fp32 gradient of a network by its name for 10 classes; NaN for an unknown one.
-double gradient_bytes(const std::string& model) {
-  constexpr int kPixels = 32, kClasses = 10;  // the count does not depend on the pixels
+/// Bytes of an fp32 gradient: by the run, else of a network of this name for 10 classes; NaN where
+/// neither is known.
+double gradient_bytes(const Observation& point) {
+  constexpr double kBytes = sizeof(float);
+  if (!point.runs.empty() && point.runs.front()->parameters > 0)
+    return kBytes * double(point.runs.front()->parameters);
+  constexpr int kPixels = 32;  // the count does not depend on the pixels
   try {
-    return double(sizeof(float)) * double(build_model(model, kPixels, kClasses).parameter_count());
+    return kBytes * double(build_model(point.model, kPixels, kClasses).parameter_count());
   } catch (const InputError&) {
     return kUnknown;
   }
@@ -60,7 +65,7 @@ Derived derived_from(const PointFigures& base, const PointFigures& figures) {
   if (point.ranks == 1) return d;
   d.inferred = point.epoch.value - d.compute;
   d.measured = figures.communication;
-  if (figures.run == nullptr) d.measured.bytes = gradient_bytes(point.model);
+  if (figures.run == nullptr) d.measured.bytes = gradient_bytes(point);
   // Every step is an all-reduce of a whole gradient.
   const double sent = 2 * (ranks - 1) / ranks * d.measured.bytes * double(point.steps);
   if (d.inferred > 0) d.inferred_rate = sent / d.inferred / 1e9;
@@ -168,7 +173,7 @@ void add_bandwidth_notes(Table& table, const Group& group) {
       "hence bandwidth = 2 (P-1)/P x N x steps / communication of an epoch. GB = 10^9 bytes. Sums "
       "in shared memory use no link: their figure is the bandwidth of an equally fast ring.");
   const Series& series = *group.front()->series;
-  const double bytes = gradient_bytes(series.model);
+  const double bytes = gradient_bytes(series.points.front());
   if (std::isfinite(bytes)) {
     table.notes.push_back(fmt::format(
         "N: {} parameters of {}, 4 bytes each: {} bytes; a step is one all-reduce.",

@@ -2,6 +2,7 @@
 #include <random>
 
 #include <catch2/catch.hpp>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "predict/predict.hpp"
@@ -280,6 +281,25 @@ TEST_CASE("runs on different machines are not fitted together", "[predict]") {
   for (RankInfo& rank : runs[1].ranks) rank.device = "CPU A";
   test::set_version(runs[1], "oneDNN", "3.2");
   CHECK_THROWS_WITH(fit(), Catch::Contains("differ in oneDNN: 3.1, 3.2; give those of one"));
+}
+
+TEST_CASE("a network has the classes of its runs, or those that are asked for", "[predict]") {
+  std::mt19937 random(1);
+  Runs runs = {drawn_run(1, random), drawn_run(2, random)};
+  for (RunResult& run : runs) run.classes = 100;
+  const CostFit fit = fit_cost(runs, {}, {}, {});
+  CHECK(graph_of(fit).parameter_count() == 269'722 + 90 * 65);
+  CHECK(comparison_table(runs, fit, {}, {}).rows.size() == 2);
+  Target ten;
+  ten.classes = 10;
+  const CostFit other = fit_cost(runs, {}, ten, {});
+  CHECK(graph_of(other).parameter_count() == 269'722);
+  CHECK(comparison_table(runs, other, {}, {}).rows.empty());
+  CHECK_THAT(fmt::format("{}", fmt::join(other.notes, " ")),
+             Catch::Contains("resnet20 at 32 pixels with 10 classes was not run"));
+  runs[1].classes = 10;
+  CHECK_THROWS_WITH(fit_cost(runs, {}, {}, {}),
+                    Catch::Contains("with 10 classes") && Catch::Contains("with 100 classes"));
 }
 
 TEST_CASE("sums in shared memory say nothing of links and additions", "[predict]") {

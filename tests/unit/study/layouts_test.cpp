@@ -333,8 +333,10 @@ TEST_CASE("a public answer that ran per GPU: 66.3 s of communication, 0.40 GB/s"
 }
 
 TEST_CASE("measured figures are next to inferred ones", "[layouts]") {
-  const std::vector<RunResult> runs = {run(1, 160, 10, 1), run(2, 160, 6, 0.25)};
+  std::vector<RunResult> runs = {run(1, 160, 10, 1), run(2, 160, 6, 0.25)};
+  for (RunResult& one : runs) one.parameters = 11'220'132;  // of 100 classes
   const auto tables = nyu(observe_all(runs));
+  CHECK_THAT(all_notes(tables[3]), Contains("N: 11,220,132 parameters of "));
   check(find(tables, "nyu_communication"), {{2, "one_rank_s", 10},
                                             {2, "loading_s", 1},
                                             {2, "compute_s", 4.5},   // (10 - 1) / 2
