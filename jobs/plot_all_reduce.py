@@ -5,9 +5,6 @@ algorithm. The lines differ without colours too. Needs matplotlib.
 usage: plot_all_reduce.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """
 
-import json
-import sys
-
 import plotting
 from plotting.files import save_figure
 from plotting.number_text import size_text
@@ -91,11 +88,6 @@ def draw(record, picture):
     save_figure(figure, picture, dpi=150)
 
 
-def main():
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
-    draw(json.load(sys.stdin), sys.argv[1])
-
-
 if __name__ == "__main__":
-    plotting.run("plot_all_reduce", main, "give what `rueda bench all-reduce --json` wrote, and PICTURE.png, .pdf or .svg")
+    plotting.run_on_input("plot_all_reduce", __doc__, draw,
+                          "give what `rueda bench all-reduce --json` wrote, and PICTURE.png, .pdf or .svg")

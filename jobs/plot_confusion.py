@@ -5,8 +5,6 @@ are images; with more than 20 classes there are shades alone. Needs matplotlib.
 usage: plot_confusion.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """
 
-import json
-import sys
 from pathlib import Path
 
 import plotting
@@ -14,16 +12,13 @@ from plotting.files import save_figure
 from plotting.report import checked_evaluation
 
 
-def main():
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
-    record = json.load(sys.stdin)
+def draw(record, picture):
     evaluation = checked_evaluation(record, "the record")
     from plotting import confusion  # needs matplotlib
 
     chart = confusion.chart("confusion", record["config"]["model"], evaluation)
-    save_figure(chart.figure(), Path(sys.argv[1]), dpi=150)
+    save_figure(chart.figure(), Path(picture), dpi=150)
 
 
 if __name__ == "__main__":
-    plotting.run("plot_confusion", main, "draw what `rueda evaluate --json` wrote")
+    plotting.run_on_input("plot_confusion", __doc__, draw, "draw what `rueda evaluate --json` wrote")

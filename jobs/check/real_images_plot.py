@@ -6,7 +6,6 @@ usage: real_images_plot.py PICTURE <RESULTS      PICTURE ends in .png, .pdf or .
 RESULTS is a JSON array of objects with contestant, accuracies (after each epoch) and losses (of each step).
 """
 
-import json
 import sys
 from pathlib import Path
 from statistics import fmean
@@ -73,11 +72,6 @@ def draw(results, picture):
         save_figure(figure, picture, dpi=150)
 
 
-def main():
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
-    draw(json.load(sys.stdin), sys.argv[1])
-
-
 if __name__ == "__main__":
-    plotting.run("real_images_plot", main, "give what jobs/check/real_images.py hands on, and PICTURE.png, .pdf or .svg")
+    plotting.run_on_input("real_images_plot", __doc__, draw,
+                          "give what jobs/check/real_images.py hands on, and PICTURE.png, .pdf or .svg")

@@ -1,5 +1,6 @@
 """Charts, report.html and slides from what `rueda report` wrote. Entry: jobs/plot_report.py."""
 
+import json
 import os
 import sys
 
@@ -42,3 +43,14 @@ def run(name, main, remedy):
     except (ValueError, LookupError, TypeError) as error:
         reason = (f"no {error}" if isinstance(error, LookupError) else str(error)) + f"; {remedy}"
     end(name, reason, code)
+
+
+def run_on_input(name, usage, draw, remedy):
+    """`run` for a script that draws JSON from its standard input: draw(record, PICTURE)."""
+
+    def main():
+        if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+            sys.exit(usage)
+        draw(json.load(sys.stdin), sys.argv[1])
+
+    run(name, main, remedy)

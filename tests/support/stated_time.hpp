@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "host_reduce_device.hpp"
+#include "mpi/exchange/outer_exchange.hpp"
 #include "predict/forecast.hpp"
-#include "rueda/reduce/exchange.hpp"
 
 // Ranks whose messages, additions and waits take stated times. No clock is read: each rank counts
 // its own seconds, and a message brings those of its sender. So what comes out depends on the
@@ -84,16 +84,13 @@ class StatedReduceDevice final : public QueueingReduceDevice {
 };
 
 /// Messages that take stated times: one begins when its receiver has come to it and its sender.
-class StatedExchange final : public Exchange {
+class StatedExchange final : public OuterExchange {
  public:
   /// Of the messages of `inner`. Keeps `clock`, which outlives it.
   StatedExchange(std::unique_ptr<Exchange> inner, StatedClock& clock)
-      : inner_(std::move(inner)), clock_(clock) {}
+      : OuterExchange(std::move(inner)), clock_(clock) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  int world_rank(int rank) const override { return inner_->world_rank(rank); }
-
+  /// `sendrecv_host` takes no time.
   void sendrecv(const Outgoing& send, const Incoming& receive,
                 const ReduceJournal& journal) override {
     inner_->sendrecv(send, receive, journal);
@@ -105,12 +102,6 @@ class StatedExchange final : public Exchange {
     const std::size_t bytes = std::max(send.floats.size_bytes(), receive.floats.size_bytes());
     if (bytes > 0) clock_.spend(clock_.times().message.message_seconds(double(bytes)));
   }
-  /// Takes no time.
-  void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
-                     int from) override {
-    inner_->sendrecv_host(send, to, receive, from);
-  }
-  void all_reduce_sum(std::span<float> data) override { inner_->all_reduce_sum(data); }
 
  private:
   using Words = std::array<float, 2>;
@@ -119,7 +110,6 @@ class StatedExchange final : public Exchange {
     return none ? std::span<float>{} : std::span<float>(words);
   }
 
-  std::unique_ptr<Exchange> inner_;
   StatedClock& clock_;
 };
 
