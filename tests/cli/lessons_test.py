@@ -12,7 +12,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from rueda_runs import ProgramCase, long, losses, main
+from rueda_runs import ProgramCase, long, longer, losses, main, part
 
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 PAGES = sorted(LESSONS.glob("0*/README.md"))
@@ -95,9 +95,10 @@ class Lessons(ProgramCase):
             file = page.parent / name
             self.assertEqual(file.read_text(encoding="utf-8"), made[f"{page.parent.name}/{name}"], "run docs/lessons/drawings.py")
 
+    @longer
     def test_1_ring(self):
         ring = self.strict("01-ring/ring.cpp")
-        for ranks, size in ((1, 10), (2, 100_003), (3, 0), (4, 1001), (5, 3), (5, 100_003)):
+        for ranks, size in part(((1, 10), (2, 100_003), (3, 0), (4, 1001), (5, 3), (5, 100_003)), 3):
             out = self.output(ranks, ring, size)
             self.assertIn(f"equal: {size} floats on {ranks} ranks", out)
             median, minimum = self.figure(out, r"median ([\d.]+) ms, minimum ([\d.]+) ms")
@@ -108,19 +109,21 @@ class Lessons(ProgramCase):
                 [rate] = self.figure(out, r"busbw ([\d.e-]+) GB/s")
                 self.assertAlmostEqual(rate * median * 1e6 / (4 * size * 2 * (ranks - 1) / ranks), 1, delta=0.05)
 
+    @longer
     def test_2_data_parallel(self):
         program = self.strict("02-data-parallel/data_parallel.cpp")
         shown = re.findall(r"loss ([\d.]+)", blocks(PAGES[1], "text")[0])
-        for ranks in ALL_RANKS:
+        for ranks in part(ALL_RANKS, 2):
             out = self.output(ranks, program)
             self.assertIn(f"equal, bit for bit: {ranks} ranks", out)
             loss = [float(word) for word in re.findall(r"loss ([\d.]+)", out)]
             self.assertEqual(len(loss), len(shown))
             self.assertLess(max(abs(a - float(b)) for a, b in zip(loss, shown)), 1e-4)
 
+    @longer
     def test_3_overlap(self):
         program = self.strict("03-overlap/overlap.cpp")
-        for ranks, words in zip(ALL_RANKS, ((8,), (5, "device"), (1, "device"), (40, "device"), (8, "device"))):
+        for ranks, words in zip(part(ALL_RANKS, 2), ((8,), (5, "device"), (1, "device"), (40, "device"), (8, "device"))):
             out = self.output(ranks, program, *words)
             self.assertIn(f"ranks: {ranks}, backward on the {'device' if words[1:] else 'host'}\n", out)
             self.assertIn("right: both sums", out)
@@ -129,13 +132,15 @@ class Lessons(ProgramCase):
             for _, step, minimum, exposed in times:
                 self.assertGreaterEqual(float(step), max(float(minimum), float(exposed)))
 
+    @longer
     def test_4_device(self):
         program = self.strict("04-device/device.cpp")
-        for ranks, size in zip(ALL_RANKS, (5, 100_003, 2, 1000, 100_003)):
+        for ranks, size in zip(part(ALL_RANKS, 2), (5, 100_003, 2, 1000, 100_003)):
             out = self.output(ranks, program, size)
             self.assertEqual(re.findall(r"(.*): equal", out), ["device buffers", "staged"], out)
             self.assertEqual(out.count("not determined"), 2 if ranks == 1 else 0, out)
 
+    @long
     @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
     def test_4_device_with_cuda(self):
         program = self.built("04-device/device.cpp", compiler=("nvcc", "-x", "cu", "-ccbin", MPICXX))
@@ -143,11 +148,12 @@ class Lessons(ProgramCase):
             self.skipTest("built; needs a GPU to run")
         self.assertIn("staged: equal", self.output(2, program, 100_003))
 
+    @longer
     def test_5_scaling(self):
         program = self.strict("05-scaling/scaling.cpp")
         out = self.output(1, program)
         self.assertRegex(out, r"^1 rank: step [\d.]+ ms\n.* not determined, .*\n$")
-        for ranks in ALL_RANKS[1:]:
+        for ranks in part(ALL_RANKS[1:], 1):
             out = self.output(ranks, program)
             *factors, product = self.figure(out, r"load balance (.*) x .* (.*) x .* (.*) = (.*)")
             measured, efficiency = self.figure(out, r"predicted, ([\d.]+) measured, efficiency ([\d.]+)")

@@ -4,7 +4,8 @@
 usage: documents_test.py RUEDA MPIEXEC
 
 Commands run in a folder with small data and runs (scratch.py), where what stands for rueda and its launchers limits
-a training to some steps (shims.py). treatment.py says what is not run, and why.
+a training to some steps (shims.py). treatment.py says what is not run, and why. The short test runs those of README.md;
+of the others it looks up programs, options and scripts, and lets the parser read each training.
 """
 
 import functools
@@ -16,15 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
-from names import wrong_names
+from names import trainings, wrong_names
 from pages import ROOT, Page, examples_in_heads, help_examples, page_names
 from scratch import Scratch
 from treatment import NOT_RUN, PAGES, filled, is_mention, reason_not_to_run
 
-from rueda_runs import LONG, ProgramCase, longer, main
+from rueda_runs import LONG, Program, ProgramCase, longer, main
 
 COMMANDS = ("", "train", "summary", "synth", "doctor", "evaluate", "bench", "bench all-reduce", "bench layers",
             "bench explain", "predict", "report", "watch")  # fmt: skip
+FIRST_PAGE = "README.md"
 CHANGELOG = "docs/changelog.md"  # names what was, too
 
 
@@ -121,11 +123,18 @@ class Documents(DocumentsCase):
     def test_files_that_are_named(self):
         self.none(problem for page in self.pages for problem in missing_files(page))
 
-    def test_words_of_commands_that_are_not_run(self):
+    def test_words_of_commands(self):
         for command in self.commands:
-            if not is_run(command) and (wrong := wrong_names(command.text, self.program.binary)):
+            if wrong := wrong_names(command.text, self.program.binary):
                 with self.subTest(command=str(command)):
                     self.fail(wrong)
+
+    def test_words_of_trainings_as_the_parser_reads_them(self):
+        here = Program(*self.paths[:2], first_scratch().folder)
+        for command in filter(is_run, self.commands):
+            for words in trainings(filled(command.text)):
+                with self.subTest(command=str(command)):
+                    self.completed(here.run(*words, "--print-config"))
 
     def test_every_exception_has_its_command(self):
         texts = [command.text for command in self.commands if not is_mention(command)]
@@ -134,8 +143,8 @@ class Documents(DocumentsCase):
 
     @longer
     def test_every_command_as_it_is_written(self):
-        """In the long test with the real launcher and compiler, and each training trains."""
-        wanted = [command for command in self.commands if is_run(command)]
+        """In the long test those of all pages, with the real launcher and compiler, and each training trains."""
+        wanted = [command for command in self.commands if is_run(command) and (LONG or command.page == FIRST_PAGE)]
         self.none(self.tried([list(group) for _, group in groupby(wanted, lambda command: command.page)]))
 
 

@@ -1,4 +1,4 @@
-"""Looks up the words of a command that is not run: its program, its script, and the options of both."""
+"""Looks up the words of a command without running it: its program, its script, and the options of both."""
 
 import functools
 import re
@@ -79,6 +79,15 @@ def wrong_in_meson(words):
         if f"option('{name}'" not in known and name not in OF_MESON:
             return f"the build has no option {name}"
     return ""
+
+
+def trainings(text):
+    """The words after the program's name of each training whose words are all known before it is run."""
+    for words in split(text.partition(" # ")[0]):
+        at = [i + 1 for i, word in enumerate(words) if re.fullmatch(r"(\S*/)?rueda", word)]
+        own = words[at[0] :] if at else []
+        if own[:1] == ["train"] and "--resume" not in own and not re.search(r"[$`<>]", " ".join(own)):
+            yield own
 
 
 def wrong_names(text, program):
