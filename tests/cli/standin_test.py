@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from rueda_runs import Program, ProgramCase, long, losses, main
+from rueda_runs import LONG, Program, ProgramCase, long, longer, losses, main, part
 from weights_test import read_header
 
 # 22 images in global batches of 12: the last step has 10, which 4 ranks share as 3, 3, 2, 2. As small as the
@@ -58,8 +58,9 @@ class Ranks(StandInCase):
             self.assertEqual(gpu["val_accuracy"], cpu["val_accuracy"])
             self.assertNear([gpu["val_loss"]], [cpu["val_loss"]], 1e-3)
 
+    @longer
     def test_ranks_equal_micro_batches_bit_for_bit(self):
-        for ranks, precision in ((4, "fp32"), (3, "bf16")):
+        for ranks, precision in part(((4, "fp32"), (3, "bf16")), 1):
             words = [*FIXED, "--precision", precision]
             alone = self.trained(1, *words, "--accumulate", str(ranks))
             self.assertSameBits(self.known_run(ranks, *words), alone)
@@ -89,6 +90,7 @@ class Ranks(StandInCase):
             self.assertSameBits(records["on"], records["off"])
         self.refused(self.start(2, *SHARED, RUEDA_CUDA_GRAPHS="0"), "RUEDA_CUDA_GRAPHS=0: give on or off")
 
+    @long
     def test_a_run_repeats_bit_for_bit(self):
         record = self.known_run(3, *SHARED)
         again = self.known_run(3, *SHARED, "--transport", record["all_reduce"]["transport"])
@@ -113,6 +115,7 @@ class Devices(StandInCase):
         self.assertFalse((self.folder / result.run_dir).exists())
         self.assertIn(f"ranks share a GPU, and its speed: ranks 0 and 1 on {uuid}", allowed["said"])
 
+    @longer
     def test_each_rank_takes_its_own_and_sends_its_memory_round_the_ring(self):
         """All GPUs visible to all ranks, or each rank's own alone; counted between the program and MPI."""
         ranks, sums = 4, 5  # 4 steps, and a sum of zeros before
@@ -120,7 +123,8 @@ class Devices(StandInCase):
 CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
 """)
         alone.chmod(0o755)
-        for program, transport in ((self.program.binary, "device"), (self.program.binary, "staged"), (alone, "device")):
+        starts = ((self.program.binary, "device"), (self.program.binary, "staged"), (alone, "device"))
+        for program, transport in part(starts, 1):
             with self.subTest(program=program, transport=transport), tempfile.TemporaryDirectory() as folder:
                 self.program = Program(program, self.program.mpiexec, self.folder, self.time_limit)
                 count = {"LD_PRELOAD": str(Path(self.paths[2]).resolve()), "RUEDA_TEST_COUNT": folder}
@@ -192,11 +196,12 @@ class Peers(StandInCase):
     def setUp(self):
         self.driver = {"RUEDA_STANDIN_DRIVER": str(Path(self.paths[3]).resolve())}
 
+    @longer
     def test_they_have_the_bits_of_the_fixed_order(self):
-        for ranks, words, env in (
+        for ranks, words, env in part((
             (2, ["--bucket-mb", "0.4", "--overlap", "on"], DELAYS),
             (4, ["--precision", "bf16", "--overlap", "off"], {"RUEDA_STANDIN_DEVICES": "4"}),
-        ):
+        ), 1):
             fixed = [word for word in words if "overlap" not in word and word not in ("on", "off")]
             shared = self.trained(ranks, *SHARED, *words, "--all-reduce", "shared", **env, **self.driver)
             self.assertSameBits(shared, self.known_run(ranks, *FIXED, *fixed))
@@ -309,6 +314,7 @@ class Engines(StandInCase):
         self.assertIn("engines of cuDNN do not compile or run; others are used", record["said"])
         self.assertIn('eng0{k2=1} for "forward', record["said"])
 
+    @longer
     def test_ranks_compile_each_plan_once(self):
         """Each a part. They get as many images, so that all want the same plans."""
         words = ("--precision", "tf32", "--data-limit", "24", "--epochs", "1", "--eval-every", "0")
@@ -321,6 +327,8 @@ class Engines(StandInCase):
         self.assertEqual(sum(shared), plans)
         self.assertLessEqual(max(shared) - min(shared), 1)
         self.assertSameBits(self.program.record(run_dir), expected)
+        if not LONG:
+            return
         with self.subTest("a rank to which cuDNN refuses the others' plans compiles all"):
             some, result, run_dir = self.compilations(3, {1: {"RUEDA_STANDIN_NO_RESTORE": "1"}}, *words)
             self.completed(result)
