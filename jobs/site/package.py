@@ -1,7 +1,7 @@
 """Spack's package of rueda, for version 1 of Spack and its package repository.
 
 Put it into packages/rueda/ of a repository of your own (spack repo create). From rueda's source tree:
-spack dev-build rueda@0.1.0
+spack dev-build rueda@1.0.0
 """
 
 from spack.package import depends_on, license, variant, version
@@ -13,7 +13,7 @@ class Rueda(MesonPackage, CudaPackage):
     """Trains ResNets on CIFAR-10 with one MPI rank per device, and says where the time goes."""
 
     license("Apache-2.0")
-    version("0.1.0")
+    version("1.0.0")
     variant("plots", default=True, description="matplotlib, for the charts of reports")
 
     depends_on("cxx", type="build")

@@ -98,7 +98,7 @@ std::map<std::string, int> share_out_plans(const std::vector<std::string>& wante
 /// and why.
 void log_plans(const Backend& backend);
 
-/// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)".
+/// Version of the program with its git revision, for example "1.0.0 (1a2b3c4)".
 /// Ranks of one run must agree on it.
 std::string program_version();
 
