@@ -1,10 +1,10 @@
 """Spack's package of rueda, for version 1 of Spack and its package repository.
 
-Put it into packages/rueda/ of a repository of your own (spack repo create). From rueda's source tree:
-spack dev-build rueda@1.0.0
+Put it into packages/rueda/ of a repository of your own (spack repo create) and set git to where you cloned from; the
+address here is none. From rueda's source tree, which needs no address: spack dev-build rueda@1.0.0
 """
 
-from spack.package import depends_on, license, variant, version
+from spack.package import depends_on, license, variant, version, which
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.meson import MesonPackage
 
@@ -12,22 +12,44 @@ from spack_repo.builtin.build_systems.meson import MesonPackage
 class Rueda(MesonPackage, CudaPackage):
     """Trains ResNets on CIFAR-10 with one MPI rank per device, and says where the time goes."""
 
+    homepage = "https://rueda.example"
+    git = "https://rueda.example/rueda.git"
+
     license("Apache-2.0")
-    version("1.0.0")
-    variant("plots", default=True, description="matplotlib, for the charts of reports")
+
+    version("main", branch="main")
+    version("1.0.0", tag="v1.0.0")
+
+    variant("plots", default=True, description="Charts of reports, by matplotlib")
+    variant("nccl", default=False, description="NCCL's all-reduce beside rueda's own", when="+cuda")
 
     depends_on("cxx", type="build")
     depends_on("meson@1.0.1:", type="build")
     depends_on("python@3.6:", type=("build", "run"))
-    depends_on("py-matplotlib", when="+plots", type="run")
-    for library in ("mpi", "cli11", "fmt", "hwloc@2:", "libarchive", "nlohmann-json", "spdlog", "tomlplusplus", "zlib-api"):
-        depends_on(library)
+    depends_on("py-matplotlib", type="run", when="+plots")
+
+    depends_on("mpi")
+    depends_on("cli11")
+    depends_on("fmt")
+    depends_on("hwloc@2:")
+    depends_on("libarchive")
+    depends_on("nlohmann-json")
     depends_on("onednn@2.6: cpu_runtime=omp")
-    depends_on("cudnn@9:", when="+cuda")
+    depends_on("spdlog")
+    depends_on("tomlplusplus")
+    depends_on("zlib-api")
     depends_on("cuda@12:", when="+cuda")
+    depends_on("cudnn@9:", when="+cuda")
+    depends_on("nccl", when="+nccl")
 
     def meson_args(self):
-        cuda = self.spec.satisfies("+cuda")
-        args = ["-Dtests=false", "-Dcuda=" + ("enabled" if cuda else "disabled")]
-        archs = [arch for arch in self.spec.variants["cuda_arch"].value if arch != "none"] if cuda else []
-        return args + (["-Dgpu_archs=" + ",".join(archs)] if archs else [])
+        on = {name: "enabled" if self.spec.satisfies(f"+{name}") else "disabled" for name in ("cuda", "nccl")}
+        args = ["-Dtests=false", f"-Dcuda={on['cuda']}", f"-Dnccl={on['nccl']}"]
+        archs = self.spec.variants["cuda_arch"].value if self.spec.satisfies("+cuda") else ()
+        chosen = [arch for arch in archs if arch != "none"]
+        return args + (["-Dgpu_archs=" + ",".join(chosen)] if chosen else [])
+
+    def test_summary(self):
+        """the installed program describes a network"""
+        rueda = which(self.prefix.bin.rueda, required=True)
+        assert "resnet20" in rueda("summary", "--model", "resnet20", output=str.split, error=str.split)
