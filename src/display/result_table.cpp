@@ -325,7 +325,8 @@ constexpr const char* kDefinitions =
 
 std::string audit_text(const RunRecord& run) {
   if (run.config.audit_every == 0) return "";
-  const std::string steps = counted(run.audit.steps, "step");
+  std::string steps = counted(run.audit.steps, "step");
+  if (run.config.audit_by == AuditBy::self) steps += ", each rank by itself";
   if (run.audit.findings.empty()) return steps + ", no wrong arithmetic";
   return steps + ", " + counted(run.audit.findings.size(), "finding");
 }

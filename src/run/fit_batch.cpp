@@ -245,7 +245,8 @@ class Fitter {
 
   /// Whose micro-batches this rank will compute: an audit computes those of others.
   std::vector<std::size_t> ranks_computed() const {
-    if (request_.config.audit_every == 0) return {rank_};
+    const TrainConfig& config = request_.config;
+    if (config.audit_every == 0 || config.audit_by == AuditBy::self) return {rank_};
     if (run_.sampler.shares.empty()) return {rank_, 0, world_ - 1};  // these have all sizes
     std::vector<std::size_t> all(world_);
     std::iota(all.begin(), all.end(), std::size_t{0});

@@ -1,5 +1,6 @@
 #include "train/audit.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "rueda/reduce/rank_group.hpp"
+#include "train/step_checks.hpp"
 
 namespace rueda {
 namespace {
@@ -18,11 +20,17 @@ std::unique_ptr<TrainInput> input_besides_stream(const TrainerParts& parts,
   return make_train_input(parts, sampler, InputMode::resident);
 }
 
+std::size_t ranks_to_audit(const TrainerParts& parts) {
+  if (parts.config.audit_by == AuditBy::self) return 0;
+  return parts.plan.world - 1;
+}
+
 }  // namespace
 
 Audit::Audit(const TrainerParts& parts, const Sampler& sampler, TrainInput& input,
              PhaseTimer& timer, RunRecord& run)
     : parts_(parts),
+      others_(ranks_to_audit(parts)),
       own_input_(input_besides_stream(parts, sampler)),
       input_(own_input_ ? *own_input_ : input),
       timer_(timer),
@@ -33,8 +41,8 @@ bool Audit::due(std::size_t global_step) const {
 }
 
 void Audit::begin(std::size_t global_step, std::size_t epoch, std::size_t step, float scale) {
-  turn_ = audit_turn(global_step / parts_.config.audit_every, parts_.plan.world,
-                     parts_.plan.micro_batches);
+  turn_ = audit_turn(global_step / parts_.config.audit_every, others_, parts_.plan.micro_batches);
+  global_step_ = global_step;
   at_ = {epoch, step};
   under_way_ = true;
   scale_ = scale;
@@ -82,7 +90,7 @@ bool Audit::finds(const std::string& step, bool repeated) {
 }
 
 std::size_t Audit::auditor(std::size_t owner) const {
-  return (owner + parts_.plan.world - turn_.distance % parts_.plan.world) % parts_.plan.world;
+  return (owner + parts_.plan.world - turn_.distance) % parts_.plan.world;
 }
 
 Audit::Hashes Audit::hashes() const {
@@ -99,24 +107,26 @@ Audit::Hashes Audit::hashes() const {
 Audit::Hashes Audit::compute(std::size_t owner) {
   input_.load({at_.epoch, at_.step, parts_.plan.virtual_rank(owner, turn_.micro_batch)}, timer_);
   timer_.enter(Phase::other);
+  inject_flip(parts_.config, parts_.rank(), global_step_, false, parts_.replica);
   parts_.replica.compute(scale_);
+  parts_.replica.disturb({});
   return hashes();
 }
 
 std::vector<std::size_t> Audit::wrong_ranks(std::size_t owner, const ByRank<std::uint64_t>& own,
                                             const ByRank<std::uint64_t>& theirs) {
   const std::size_t other = auditor(owner);
+  if (owner == other) return {owner};
   std::size_t third = 0;
   while (parts_.plan.world > 2 && (third == owner || third == other)) ++third;
   Hashes mine;
   if (parts_.plan.world <= 2 || parts_.rank() == third) mine = compute(owner);
   auto again = from_bytes<std::uint64_t>(parts_.group.all_gather(std::as_bytes(std::span(mine))));
   std::erase_if(again, [](const Hashes& hashes) { return hashes.empty(); });
-  if (owner != other && std::ranges::count(again, again.front()) == std::ptrdiff_t(again.size())) {
+  if (std::ranges::count(again, again.front()) == std::ptrdiff_t(again.size())) {
     if (again.front() == theirs[other]) return {owner};
     if (again.front() == own[owner]) return {other};
   }
-  if (owner == other) return {owner};
   return {owner, other};
 }
 

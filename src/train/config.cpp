@@ -66,6 +66,8 @@ void check_parallel(const TrainConfig& c) {
               "no staging: leave --transport at auto");
   require(!c.tune || !c.tuning_file.empty(),
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
+  require(c.audit_by == AuditBy::other || c.audit_every > 0,
+          "--audit-by self says which rank an audit computes on: add --audit-every N");
   require(c.on_audit == OnAudit::stop || c.audit_every > 0,
           "--on-audit recompute says what follows an audit: add --audit-every N");
   require(c.fault.kind == InjectedFault::Kind::none || (c.fault.rank >= 0 && c.fault.step >= 1),
@@ -178,7 +180,8 @@ std::string to_string(const Balance& balance) {
 
 std::string to_string(const InjectedFault& fault) {
   if (fault.kind == InjectedFault::Kind::none) return {};
-  return fmt::format("{}:{}:{}", to_string(fault.kind), fault.rank, fault.step);
+  return fmt::format("{}:{}:{}{}", to_string(fault.kind), fault.rank, fault.step,
+                     fault.permanent ? "+" : "");
 }
 
 }  // namespace rueda

@@ -235,11 +235,14 @@ const std::vector<TrainOption> kOptions = {
     {"audit-every", kChecks, kAuditEvery, free, variant, "N[steps]",
      "Steps between audits, in which each rank also computes a micro-batch of another rank and "
      "compares the gradients bit by bit; 0: never [0]"},
+    {"audit-by", kChecks, words<&C::audit_by>(), free, variant, "",
+     "Which rank computes a micro-batch again in an audit: another one, or the rank itself, which "
+     "does not find an error that it repeats"},
     {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",
      "What to do when an audit finds wrong arithmetic: stop the run, or compute the step again"},
     {"inject", kLastGroup, kFault, own, none, "FAULT",
      "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
-     "from 1, with one of " +
+     "from 1; STEP+ makes a flip of arithmetic permanent. Kinds: " +
          fault_kinds()},
     {"eval-every", kTraining, number(&C::eval_every), free, none, "N",
      "Epochs between evaluations on the test images; 0: never"},

@@ -51,6 +51,9 @@ void require_range(const TrainOption& option, const OptionRange& range, Number v
   throw InputError(fmt::format("--{} is {}: give a {}", option.name, value, wanted));
 }
 
+/// A wrong bit in what a rank computes, which may come again; the other faults come once.
+bool is_flip(InjectedFault::Kind kind) { return kind >= InjectedFault::Kind::flip_activation; }
+
 }  // namespace
 
 CheckpointEvery parse_every(const std::string& text) {
@@ -99,10 +102,13 @@ InjectedFault parse_fault(const std::string& text) {
     const auto rank = take_number<int>(rest);
     if (!rank || !take(rest, ":")) continue;
     const auto step = take_number(rest);
-    if (step && rest.empty()) return {static_cast<InjectedFault::Kind>(kind), *rank, *step};
+    const auto fault = static_cast<InjectedFault::Kind>(kind);
+    const bool permanent = is_flip(fault) && take(rest, "+");
+    if (step && rest.empty()) return {fault, *rank, *step, permanent};
   }
   throw InputError("'" + printable(text) +
-                   "': give KIND:RANK:STEP, for example nan:0:3, with one of " + fault_kinds());
+                   "': give KIND:RANK:STEP, for example nan:0:3, with one of " + fault_kinds() +
+                   "; a + behind the STEP makes a flip of arithmetic permanent");
 }
 
 namespace {

@@ -17,9 +17,12 @@ namespace rueda {
 /// start of a step.
 void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step, Replica& replica);
 
-/// The same for the faults in a step's arithmetic, which the next micro-batch
-/// suffers: one bit, chosen by seed, rank and step. They end with Replica::disturb({}).
-void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, Replica& replica);
+/// The same for the faults in arithmetic, which the next micro-batch suffers:
+/// one bit, chosen by the seed and the fault. A permanent one hits whatever the
+/// rank computes from its step on, another only the micro-batch that is `meant`.
+/// They end with Replica::disturb({}).
+void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, bool meant,
+                 Replica& replica);
 
 /// What to do about a loss that is no number, in training and in a mere evaluation.
 inline constexpr const char* kWhereTrained =

@@ -95,7 +95,7 @@ void TrainLoop::compute_micro_batches(std::size_t step, float scale, bool first)
     input.load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
     timer().enter(Phase::forward);
     const bool audited = k == audit_->micro_batch();
-    if (first && audited) inject_flip(config_, parts_.rank(), global_step(step), replica_);
+    inject_flip(config_, parts_.rank(), global_step(step), first && audited, replica_);
     Backend& backend = replica_.backend();
     const CoreTime before = backend.core_time();
     recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());

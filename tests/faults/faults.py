@@ -24,13 +24,14 @@ from pathlib import Path
 # Without "kill-write", which trains a larger network, what checkpoint_test.py ("kill-step", "stop-twice", "again"),
 # cli_test.py ("flip-bit") and verify_test.py ("message") have, and "stopped" and "kill-launcher", which wait for
 # a time limit.
-SHORT = "kill,kill-job,stop,hang,flip-bit-epoch,nan,audit=4,"
+SHORT = "kill,kill-job,stop,hang,flip-bit-epoch,nan,audit=4,audit-self,audit-permanent,audit-self-permanent,"
 SHORT += "damage=4,damage-all,disk-full,disk-full-late,read-only,read-only-late"
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
 # pylint: disable=wrong-import-position
-import kinds_files  # noqa: E402,F401  (registers its kinds)
+import kinds_audit  # noqa: E402,F401  (registers its kinds)
+import kinds_files  # noqa: E402,F401
 import kinds_ranks  # noqa: E402,F401
 from plans import Plans  # noqa: E402
 from rueda_runs import Program  # noqa: E402
@@ -75,7 +76,7 @@ def chosen(options):
 def run_trial(place, kind, index, options):
     """What became of it: "ok", "skipped" or "failed", why, and its figures."""
     folder = Path(tempfile.mkdtemp(prefix=f"{kind.name}-{index}-", dir=place.folder))
-    trial = Trial(place, folder, trial_rng(options.seed, kind.name, index), **kind.wishes)
+    trial = Trial(place, folder, trial_rng(options.seed, kind.draws, index), **kind.wishes)
     try:
         kind.put_in(trial)
         result, why = "ok", ""

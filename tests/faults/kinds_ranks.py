@@ -229,28 +229,6 @@ def corrupt_message(trial):
     trial.go_on_before(step, "named")
 
 
-@kind("audit", "a bit of an activation, a packed weight or a gradient flips; --audit-every 1", ranks=(1, 2, 3, 4))
-def audit(trial):
-    """Found with the right rank, or it changes no bit of a gradient: then the run is as without it."""
-    step, rank = trial.step(), trial.rank()
-    what, then = trial.rng.choice(("activation", "weight", "gradient")), trial.rng.choice(("stop", "recompute"))
-    words = ["--audit-every", "1step", "--on-audit", then, "--inject", f"flip-{what}:{rank}:{step}"]
-    ended = trial.end(trial.start(*words))
-    epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
-    says = f"wrong arithmetic at epoch {epoch + 1}, step {within + 1}: "
-    says += f"rank {rank} on " if trial.plan.ranks > 2 else "rank "
-    if ended.code == 0:
-        found = record(trial.run_dir)["audit"]["findings"]
-        demand(len(found) == (says in ended.out + ended.err) and (not found or says in found[0]), f"{found}: {ended}")
-        demand(then == "recompute" or not found, f"not stopped: {ended}")
-        trial.compare()
-        trial.outcome(f"{what}: found and repaired" if found else f"{what}: changed no bit of a gradient")
-        return
-    trial.failed(ended, says, f"rank {rank} on ", "tensors differ")
-    trial.outcome(f"{what}: found")
-    trial.go_on_before(step, "named")
-
-
 @kind("again", "ranks of an unattended run are killed, --kills of them, --apart seconds in the mean; jobs/run-again.sh",
       cadences=("10steps",))
 def unattended(trial):

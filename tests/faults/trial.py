@@ -26,11 +26,12 @@ class Kind:
     title: str
     put_in: Callable
     wishes: dict  # of draw_plan
+    draws: str  # the kind whose random numbers it takes, so that both meet the same faults
 
 
-def kind(name, title, **wishes):
+def kind(name, title, draws=None, **wishes):
     def register(function):
-        KINDS[name] = Kind(name, title, function, {"ranks": (2, 3, 4), **wishes})
+        KINDS[name] = Kind(name, title, function, {"ranks": (2, 3, 4), **wishes}, draws or name)
         return function
 
     return register

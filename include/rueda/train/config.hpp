@@ -31,6 +31,8 @@ enum class ReduceOrder { ring, fixed };
 /// Whether gradients travel while the backward pass still computes others.
 enum class Overlap { automatic, on, off };
 enum class CheckReplicas { epoch, step, off };
+/// Who computes a micro-batch once more in an audit.
+enum class AuditBy { other, self };
 /// What follows when an audit finds wrong arithmetic.
 enum class OnAudit { stop, recompute };
 /// What happens to a run whose batch does not fit into memory.
@@ -54,7 +56,8 @@ struct CheckpointEvery {
   }
 };
 
-/// A fault injected on purpose, to see that it is found or survived: `KIND:RANK:STEP`.
+/// A fault injected on purpose, to see that it is found or survived: `KIND:RANK:STEP`,
+/// with a `+` where it is permanent.
 struct InjectedFault {
   enum class Kind {
     none,
@@ -71,7 +74,8 @@ struct InjectedFault {
 
   Kind kind = Kind::none;
   int rank = 0;
-  std::size_t step = 0;  ///< global step, from 1
+  std::size_t step = 0;    ///< global step, from 1
+  bool permanent = false;  ///< of a flip: in each micro-batch that the rank computes from then on
 };
 
 /// How the ranks share each global batch: `equal`, `speed`, or `3,1`.
@@ -138,6 +142,7 @@ struct TrainConfig {
   CheckReplicas check_replicas = CheckReplicas::epoch;
   bool verify_messages = false;  ///< of gradients, by a check sum each
   std::size_t audit_every = 0;   ///< steps; 0: never
+  AuditBy audit_by = AuditBy::other;
   OnAudit on_audit = OnAudit::stop;
   std::optional<double> target_accuracy;
   std::uint64_t seed = 1;
@@ -199,6 +204,7 @@ constexpr auto words_of(Overlap) { return std::array{"auto", "on", "off"}; }
 constexpr auto words_of(ReduceOrder) { return std::array{"ring", "fixed"}; }
 constexpr auto words_of(TransportChoice) { return std::array{"auto", "device", "staged"}; }
 constexpr auto words_of(CheckReplicas) { return std::array{"epoch", "step", "off"}; }
+constexpr auto words_of(AuditBy) { return std::array{"other", "self"}; }
 constexpr auto words_of(OnAudit) { return std::array{"stop", "recompute"}; }
 constexpr auto words_of(OnOom) { return std::array{"fail", "halve"}; }
 constexpr auto words_of(ProgressChoice) { return std::array{"auto", "bar", "lines", "off"}; }

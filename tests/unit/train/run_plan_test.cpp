@@ -35,8 +35,9 @@ TEST_CASE("every rank audits every micro-batch of every other rank, one after an
       const std::size_t all = std::max<std::size_t>(world - 1, 1) * micro_batches;
       std::set<std::pair<std::size_t, std::size_t>> seen;  // owner, micro-batch
       for (std::size_t audit = 5; audit < 5 + all; ++audit) {
-        const AuditTurn turn = audit_turn(audit, world, micro_batches);
-        seen.insert({turn.distance % world, turn.micro_batch});  // of rank 0
+        const AuditTurn turn = audit_turn(audit, world - 1, micro_batches);
+        REQUIRE(turn.distance < world);
+        seen.insert({turn.distance, turn.micro_batch});  // of rank 0
       }
       CHECK(seen.size() == all);
       CHECK(std::ranges::count(seen, 0U, [](auto& one) { return one.first; }) ==

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Audits by another rank and by the rank itself, and what each finds of an error that comes once and of one that stays.
+
+usage: audit_test.py RUEDA MPIEXEC [CASE...]
+"""
+
+from rueda_runs import SMALL, ProgramCase, hashes, losses, main
+
+EVERY = ["--audit-every", "1step"]
+SELF = [*EVERY, "--audit-by", "self"]
+
+
+class Audit(ProgramCase):
+    """On 1, 2 and 3 ranks; with 3 the last step of an epoch has parts of different sizes."""
+
+    def finds(self, ranks, *words):
+        """The message of a run that ends because of a finding."""
+        result = self.start(ranks, *SMALL, *words)
+        self.refused(result, "wrong arithmetic at epoch 1, step ", "tensors differ", code=1)
+        return result.messages[0]
+
+    def test_audits_change_no_bit(self):
+        for ranks in (1, 2, 3):
+            for words in (EVERY, SELF):
+                with self.subTest(ranks=ranks, words=words):
+                    record = self.trained(ranks, *SMALL, *words)
+                    self.assertEqual(hashes(record), hashes(self.known_run(ranks, *SMALL)))
+                    self.assertEqual(record["audit"]["steps"], len(losses(record)))
+                    self.assertEqual(record["audit"]["findings"], [])
+                    self.assertIn("each rank by itself" if words == SELF else "steps, no wrong", record["said"])
+
+    def test_a_rank_finds_its_own_flip(self):
+        for ranks in (1, 2, 3):
+            with self.subTest(ranks=ranks):
+                message = self.finds(ranks, *SELF, "--inject", f"flip-gradient:{ranks - 1}:2")
+                self.assertIn(f"epoch 1, step 2: rank {ranks - 1} on ", message)
+                self.assertNotIn(" or rank ", message)
+
+    def test_a_step_computed_again_is_that_of_an_undisturbed_run(self):
+        words = ["--on-audit", "recompute", "--inject", "flip-weight:1:2"]
+        record = self.trained(2, *SMALL, *SELF, *words)
+        self.assertEqual(len(record["audit"]["findings"]), 1)
+        self.assertEqual(hashes(record), hashes(self.known_run(2, *SMALL)))
+
+    def test_another_rank_finds_an_error_that_stays(self):
+        fault = ["--inject", "flip-gradient:1:2+"]
+        self.assertIn("step 2: rank 1 on ", message := self.finds(3, *EVERY, *fault))
+        self.assertNotIn(" or rank ", message)
+        message = self.finds(2, *EVERY, *fault, "--on-audit", "recompute")
+        for part in ("rank 0 on ", " or rank 1 on ", "the step was computed twice"):
+            self.assertIn(part, message)
+
+    def test_a_rank_does_not_find_its_own_error_that_stays(self):
+        for ranks, words in ((1, EVERY), (1, SELF), (2, SELF), (3, SELF)):
+            with self.subTest(ranks=ranks, words=words):
+                record = self.trained(ranks, *SMALL, *words, "--inject", f"flip-gradient:{ranks - 1}:2+")
+                self.assertEqual(record["audit"]["findings"], [])
+                self.assertNotEqual(hashes(record), hashes(self.known_run(ranks, *SMALL)))
+
+    def test_without_effect(self):
+        self.refused(self.start(1, *SMALL, "--audit-by", "self"), "--audit-by self", "add --audit-every")
+        self.refused(self.start(1, *SMALL, "--inject", "nan:0:2+"), "'nan:0:2+'", "a flip of arithmetic permanent")
+
+
+if __name__ == "__main__":
+    main()
