@@ -6,9 +6,11 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$root/build-logs
 
-packages=(g++ git ca-certificates pkg-config libopenmpi-dev openmpi-bin libdnnl-dev meson
-  ninja-build catch2 libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
-  libarchive-dev zlib1g-dev libhwloc-dev python3 python3-numpy python3-matplotlib)
+# What the program is built with, and what a clone, its tests and its charts need besides. The only list: Debian's
+# packages and the containers' are compared with it (tests/cli/release_test.py).
+build_packages=(g++ pkg-config libopenmpi-dev libdnnl-dev meson ninja-build libspdlog-dev libfmt-dev libcli11-dev
+  libtomlplusplus-dev nlohmann-json3-dev libarchive-dev zlib1g-dev libhwloc-dev python3)
+packages=("${build_packages[@]}" git ca-certificates openmpi-bin catch2 python3-numpy python3-matplotlib)
 
 # shellcheck source=jobs/env.sh
 . "$root/jobs/env.sh"
@@ -111,6 +113,13 @@ find_meson() {
   done
   echo "Meson 1.0.1 or newer was not found" >&2
   return 2
+}
+
+# The tree without git's own files and without what .gitignore names.
+copy_tree() { # folder
+  mkdir -p "$1" &&
+    tar -C "$root" -c --exclude-vcs --exclude='./build*' --exclude=./runs --exclude=./data --exclude=__pycache__ . |
+    tar -C "$1" -x
 }
 
 configured() { # build directory

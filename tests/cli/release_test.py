@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The release: everything that names the version names the same. usage: release_test.py RUEDA"""
+"""The release: everything that names the version or the packages names the same. usage: release_test.py RUEDA"""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 from rueda_runs import environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "jobs" / "site"
 PROGRAM = Path(sys.argv[1]).resolve()
+# What only packaging needs, or what each package of Debian is built with anyway.
+PACKAGING, ESSENTIAL = {"debhelper-compat", "dh-sequence-python3"}, {"g++"}
 
 
 def text_of(name):
@@ -34,6 +38,34 @@ def numbers(version):
     return tuple(int(number) for number in version.split("."))
 
 
+def package_list(name):
+    """One of the lists in jobs/setup.sh."""
+    script = f'. jobs/setup.sh; printf "%s\\n" "${{{name}[@]}}"'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment({}), capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def paragraphs(text):
+    """Fields of each paragraph of a control file; a line that is none is an error."""
+    for block in re.split(r"\n\s*\n", text.strip()):
+        fields = {}
+        for line in block.splitlines():
+            field = re.fullmatch(r"([A-Z][A-Za-z-]*): ?(.*)", line)
+            if field:
+                name = field[1]
+                fields[name] = field[2]
+            elif line.startswith(" ") and fields:
+                fields[name] += line
+            else:
+                raise AssertionError(f"not a field: {line}")
+        yield fields
+
+
+def names_of(relation):
+    """Of the packages in a list of dependencies, without versions and variables."""
+    return set(re.findall(r"(?:^|,)\s*([a-z0-9][a-z0-9+.-]*)", relation))
+
+
 class Version(unittest.TestCase):
     version = only(r"^  version: '(.*)',$", text_of("meson.build"))
 
@@ -48,6 +80,7 @@ class Version(unittest.TestCase):
     def test_what_else_names_it(self):
         for name, pattern in (
             ("CITATION.cff", r"^version: (.*)$"),
+            ("jobs/site/debian/changelog", r"\Arueda \((.*)\) "),
             ("jobs/site/package.py", r'^    version\("(\d[^"]*)"'),
             ("docs/doctor.md", r"^rueda doctor (.*)$"),
         ):
@@ -60,6 +93,59 @@ class Version(unittest.TestCase):
         self.assertGreaterEqual(numbers(self.version), numbers(newest))
         for tag in git("tag", "--list", "--points-at", "HEAD", "v[0-9]*"):
             self.assertEqual(tag, f"v{self.version}")
+
+
+class Packages(unittest.TestCase):
+    source, *binaries = paragraphs((SITE / "debian/control").read_text(encoding="utf-8"))
+
+    def test_fields_and_names(self):
+        self.assertEqual([binary["Package"] for binary in self.binaries], ["rueda", "rueda-doc"])
+        for fields in (self.source, *self.binaries):
+            wanted = {"Maintainer", "Section"} if fields is self.source else {"Architecture", "Depends", "Description"}
+            self.assertLessEqual(wanted, set(fields))
+        for name in ("rules", "tests/train"):
+            self.assertTrue(os.access(SITE / "debian" / name, os.X_OK), name)
+
+    def test_what_debian_builds_with_is_what_setup_installs(self):
+        named = names_of(self.source["Build-Depends"])
+        self.assertEqual(named - PACKAGING, set(package_list("build_packages")) - ESSENTIAL)
+        self.assertLessEqual(PACKAGING, named)
+
+    def test_what_the_page_on_installing_lists(self):
+        listed = only(r"apt-get install (g\+\+.*?)\n```", text_of("docs/install.md").replace("\\\n", " "))
+        self.assertEqual(set(listed.split()), set(package_list("build_packages")) | {"openmpi-bin", "catch2"})
+
+    def test_what_is_installed_with_the_program(self):
+        names = names_of(self.binaries[0]["Depends"]) | names_of(self.binaries[0]["Recommends"])
+        self.assertLessEqual(names, set(package_list("packages")))
+        self.assertIn("openmpi-bin", names)
+
+    def test_files_to_install_exist(self):
+        for name in ("rueda-doc.docs", "rueda-doc.examples"):
+            for path in text_of(f"jobs/site/debian/{name}").split():
+                self.assertTrue((ROOT / path).exists(), path)
+
+
+class Images(unittest.TestCase):
+    def commands(self, name, begin, end):
+        """Of the build and of the final stage, each as words."""
+        text = re.sub(r"\\\n", " ", text_of(f"jobs/site/{name}"))
+        return [found.split() for found in re.findall(f"{begin}(.*?){end}", text, re.MULTILINE | re.DOTALL)]
+
+    def test_both_are_made_by_the_same_commands(self):
+        docker = self.commands("Dockerfile", "^RUN ", "$")
+        self.assertEqual(docker, self.commands("rueda.def", "^%post\n", r"(?=\n\S|\Z)"))
+        self.assertEqual(docker[0], ["/src/rueda/jobs/site/package_deb.sh", "--out", "/packages"])
+        self.assertEqual(len(docker), 2)
+
+    def test_packages_are_on_the_list(self):
+        install = only(r"apt-get install (.*?)&&", re.sub(r"\\\n", " ", text_of("jobs/site/Dockerfile")))
+        names = [word for word in install.split() if not word.startswith(("-", "/"))]
+        self.assertLessEqual(set(names), set(package_list("packages")))
+
+    def test_both_are_of_one_release_of_debian(self):
+        release = only(r"^ARG DEBIAN=(\d+)$", text_of("jobs/site/Dockerfile"))
+        self.assertEqual(re.findall(r"^From: (.*)$", text_of("jobs/site/rueda.def"), re.MULTILINE), [f"debian:{release}"] * 2)
 
 
 if __name__ == "__main__":
