@@ -10,8 +10,9 @@ namespace {
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
 double one_rank_epoch(const std::vector<Series>& all, const Point& point) {
+  const Subject& subject = point;
   for (const Series& other : all) {
-    if (Subject(other.points.front()) != Subject(point)) continue;
+    if (subject != other.points.front()) continue;
     for (const Point& one : other.points) {
       if (one.ranks == 1 && one.global_batch == point.rank_batch && one.images == point.images)
         return one.epoch.value;

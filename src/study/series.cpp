@@ -138,7 +138,8 @@ Series series_of(const Members& members, Scaling scaling, std::size_t batch) {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, Members> configurations;
   for (const Observation* o : members)
     configurations[{o->ranks, o->hosts, o->global_batch}].push_back(o);
-  Series series{*members.front(), "", "", scaling, batch, {}};
+  const Subject& subject = *members.front();
+  Series series{subject, "", "", scaling, batch, {}};
   for (const auto& [key, repeats] : configurations) series.points.push_back(merged(repeats));
   return series;
 }
@@ -315,8 +316,9 @@ Observation merged(const Members& repeats) {
 std::vector<Series> make_series(const Observations& observations) {
   std::vector<Members> kinds;
   for (const Observation& o : observations) {
+    const Subject& subject = o;
     group_of(kinds, [&](const Members& kind) {
-      return Subject(*kind.front()) == Subject(o) && same_images(*kind.front(), o);
+      return subject == *kind.front() && same_images(*kind.front(), o);
     }).push_back(&o);
   }
   std::vector<Series> all;

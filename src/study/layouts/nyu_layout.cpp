@@ -18,9 +18,10 @@ std::vector<Group> groups_of(const StudyFigures& all) {
   for (const SeriesFigures& figures : all) {
     const Series& series = *figures.series;
     if (series.scaling == Scaling::single) continue;
+    const Subject& subject = series;
     group_of(groups, [&](const Group& group) {
       const Series& first = *group.front()->series;
-      return Subject(first) == Subject(series) && first.scaling == series.scaling;
+      return subject == first && first.scaling == series.scaling;
     }).push_back(&figures);
   }
   for (Group& group : groups) std::ranges::stable_sort(group, {}, batch_of);

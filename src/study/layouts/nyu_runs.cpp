@@ -16,8 +16,8 @@ std::vector<const PointFigures*> configurations(const StudyFigures& all) {
   std::vector<const PointFigures*> points;
   for (const PointFigures* f : points_of(all)) {
     const Point& p = *f->point;
-    if (seen.emplace(Subject(p), p.ranks, p.global_batch, p.epoch.value).second)
-      points.push_back(f);
+    const Subject& subject = p;
+    if (seen.emplace(subject, p.ranks, p.global_batch, p.epoch.value).second) points.push_back(f);
   }
   return points;
 }
