@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <random>
 #include <string>
 
 #include <fmt/format.h>
@@ -49,6 +51,7 @@ class Sums {
     const Stopwatch watch;
     device.wait(candidate.reduce->sum(slice, device.record(), unread_));
     const double seconds = watch.seconds();
+    bed_.group.barrier();  // no rank computes while another one that shares its core still sums
     const std::string wrong = find_wrong(values, slice);
     if (!wrong.empty() && fault_.empty()) fault_ = std::string(candidate.reduce->name()) + wrong;
     return seconds;
@@ -165,10 +168,15 @@ std::vector<Seconds> measure(const TestBed& bed, std::span<const Candidate> cand
   const std::size_t warm_up = bytes < 1'000'000 ? 4 : 1;
   std::vector<Seconds> seconds(candidates.size());
   Sums sums(bed, floats);
+  // What ran before leaves caches in its favour or not: each comes after each other one, in an
+  // order that is the same on all ranks.
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::minstd_rand random;
   for (std::size_t round = 0; round < warm_up + count; ++round) {
     const auto kind = round % 2 == 0 ? KnownSums::Kind::whole : KnownSums::Kind::real;
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      const std::size_t turn = (round + k) % candidates.size();
+    std::ranges::shuffle(order, random);
+    for (const std::size_t turn : order) {
       const double taken = sums.time(candidates[turn], kind);
       if (round >= warm_up) seconds[turn].push_back(taken);
     }

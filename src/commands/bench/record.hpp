@@ -73,11 +73,11 @@ struct Effort {
 };
 
 /// Collective: each candidate sums the first `floats` of its memory again and
-/// again. They take turns, and take turns in going first. A barrier precedes
-/// each sum. Every element of every sum is tested, whole numbers and real ones
-/// alternately. Warm-up sums are not counted. On every rank the same times, in
-/// the order of `candidates`. Throws RunError naming algorithm, rank and
-/// element for a wrong sum.
+/// again. Each repetition takes all of them, in an order of its own. Barriers
+/// stand before and after each sum. Every element of every sum is tested, whole
+/// numbers and real ones alternately. Warm-up sums are not counted. On every
+/// rank the same times, in the order of `candidates`. Throws RunError naming
+/// algorithm, rank and element for a wrong sum.
 std::vector<Seconds> measure(const TestBed& bed, std::span<const Candidate> candidates,
                              std::size_t floats, const Effort& effort);
 

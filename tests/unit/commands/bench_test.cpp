@@ -71,6 +71,31 @@ class LateSum final : public AllReduce {
   int late_;
 };
 
+/// A group of one rank that writes down its barriers.
+class LoggedGroup final : public test::ThreadGroup {
+ public:
+  explicit LoggedGroup(std::string& log) : log_(log) {}
+  void barrier() override { log_ += '|'; }
+
+ private:
+  std::string& log_;
+};
+
+/// The sum over one rank, which writes down its name.
+class LoggedSum final : public AllReduce {
+ public:
+  LoggedSum(const char* name, std::string& log) : name_(name), log_(log) {}
+  std::string_view name() const override { return name_; }
+  Event sum(std::span<float>, Event ready, ReduceJournal&) override {
+    log_ += name_;
+    return ready;
+  }
+
+ private:
+  const char* name_;
+  std::string& log_;
+};
+
 /// One rank with memory of the cpu backend.
 struct Bed {
   explicit Bed(std::size_t floats) : memory(backend->allocate(floats * sizeof(float))) {}
@@ -253,6 +278,20 @@ TEST_CASE("a time is that of the slowest rank, whichever it is", "[bench][cpu]")
     CHECK(least[0] >= std::chrono::duration<double>(LateSum::kStay).count());
     CHECK(least[1] == least[0]);
   }
+}
+
+TEST_CASE("each candidate sums after each other one, and a barrier stands around each sum",
+          "[bench][cpu]") {
+  std::string log;
+  LoggedGroup group(log);
+  LoggedSum a("a", log), b("b", log), c("c", log);
+  const auto backend = open_backend({.choice = BackendChoice::cpu});
+  Memory memory = backend->allocate(16 * sizeof(float));
+  const Candidate candidates[] = {
+      {&a, memory.floats()}, {&b, memory.floats()}, {&c, memory.floats()}};
+  bench::measure({group, *backend}, candidates, 16, {20, 100});
+  for (const char* pair : {"|a||b|", "|a||c|", "|b||a|", "|b||c|", "|c||a|", "|c||b|"})
+    CHECK_THAT(log, Contains(pair));
 }
 
 TEST_CASE("a wrong sum ends the measurement", "[bench][cpu]") {
