@@ -38,7 +38,7 @@ std::size_t HierarchicalAllReduce::scratch_floats(std::size_t length) const {
   std::size_t most = sum_across_->scratch_floats(plan.chunk(plan.owned()).size());
   if (!guests_.empty()) most = std::max(most, length);
   if (fixed_order_) return std::max(most, fixed_scratch_floats(length, plan.size, kFixedScratch));
-  return std::max(most, ring_scratch_floats(length, plan.size, segment_));
+  return std::max(most, ring_scratch_floats(length, plan.size, segment_, adds_meanwhile(device_)));
 }
 
 void HierarchicalAllReduce::add_up(const SumPlace& place, std::span<float> slice, bool exactly) {

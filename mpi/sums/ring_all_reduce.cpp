@@ -32,7 +32,8 @@
 //   Message m is received into one of two scratch halves in turn: addition m-2 has to have passed,
 //   which read that half. What message m sends was added as message m-K, K being the segments of a
 //   chunk. Additions pass in the order in which they were queued, so with K >= 2 the first wait is
-//   also after the second; with K = 1 there is one scratch area, and addition m-1 is both.
+//   also after the second; with K = 1 there is one scratch area, and addition m-1 is both. So it
+//   is in a host's memory, where this thread adds: one area stays in the processor's cache.
 //
 // So a sum is never sent before it is complete, nor scratch received into
 // before it is read, and in between MPI and the device work at the same time.
@@ -64,7 +65,7 @@ void wait_for(Event& added, const SumPlace& place, int step) {
 void ring_reduce_scatter(const SumPlace& place, std::span<float> slice, std::size_t segment) {
   const RingPlan plan = place.ring(slice.size());
   const Segments segments = Segments::of(plan.largest_chunk(), segment);
-  const std::size_t lag = segments.in_flight();
+  const std::size_t lag = segments.in_flight(adds_meanwhile(place.device));
   const auto scratch = place.device.scratch(lag * segments.length);
   std::array<Event, 2> added{};  // by the half of scratch that the addition reads
   std::size_t message = 0;

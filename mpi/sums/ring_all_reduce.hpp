@@ -11,6 +11,9 @@
 
 namespace rueda {
 
+/// Whether the device adds while messages travel.
+inline bool adds_meanwhile(const ReduceDevice& device) { return !device.memory_is_on_host(); }
+
 /// First half of the ring: afterwards this rank's slice holds the full sum of
 /// the chunk that it owns (RingPlan), and partial sums elsewhere. The caller has waited for
 /// the slice to be ready. P-1 steps, in each of which a chunk travels in
@@ -38,7 +41,7 @@ class RingAllReduce : public MessageAllReduce {
   /// "2 chunks a bucket in segments of 256 KiB".
   std::string details() const override;
   std::size_t scratch_floats(std::size_t length) const override {
-    return ring_scratch_floats(length, ranks_->size(), segment_);
+    return ring_scratch_floats(length, ranks_->size(), segment_, adds_meanwhile(device_));
   }
 
  protected:

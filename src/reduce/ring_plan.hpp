@@ -51,11 +51,13 @@ struct Segments {
   std::size_t length = 1;  ///< floats of each but the last
   std::size_t count = 1;   ///< at least 1
 
-  /// Segments of `wanted` floats of chunks of up to `largest_chunk`; 0: each chunk is one.
+  /// Equal segments of about `wanted` floats of chunks of up to `largest_chunk`; 0: each chunk is
+  /// one. A chunk that is a little longer than a segment costs no second message.
   static constexpr Segments of(std::size_t largest_chunk, std::size_t wanted) noexcept {
     const std::size_t longest = std::max<std::size_t>(largest_chunk, 1);
-    std::size_t length = longest;
-    if (wanted > 0) length = std::min(wanted, longest);
+    if (wanted == 0) return {longest, 1};
+    const std::size_t count = std::max<std::size_t>((longest + wanted / 2) / wanted, 1);
+    const std::size_t length = (longest - 1) / count + 1;
     return {length, (longest - 1) / length + 1};
   }
 
@@ -63,17 +65,21 @@ struct Segments {
     const std::size_t begin = std::min(chunk.end, chunk.begin + index * length);
     return {begin, std::min(chunk.end, begin + length)};
   }
-  /// How many are worked on at once: one travels while the one before is added.
-  constexpr std::size_t in_flight() const noexcept { return std::min<std::size_t>(count, 2); }
+  /// How many are worked on at once: one travels while the one before is added, where that
+  /// `overlaps`.
+  constexpr std::size_t in_flight(bool overlaps = true) const noexcept {
+    return std::min<std::size_t>(count, overlaps ? 2 : 1);
+  }
 };
 
 /// Floats that each of `ranks` ranks receives into while the ring sums a slice
-/// of `length` in segments of `segment` floats, 0: whole chunks.
-inline std::size_t ring_scratch_floats(std::size_t length, int ranks,
-                                       std::size_t segment = 0) noexcept {
+/// of `length` in segments of `segment` floats, 0: whole chunks. `overlaps`: as of
+/// Segments::in_flight.
+inline std::size_t ring_scratch_floats(std::size_t length, int ranks, std::size_t segment = 0,
+                                       bool overlaps = true) noexcept {
   if (ranks == 1 || length == 0) return 0;
   const Segments segments = Segments::of(RingPlan{length, 0, ranks}.largest_chunk(), segment);
-  return segments.in_flight() * segments.length;
+  return segments.in_flight(overlaps) * segments.length;
 }
 
 }  // namespace rueda

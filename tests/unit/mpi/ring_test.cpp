@@ -41,6 +41,25 @@ TEST_CASE("the ring adds chunk c in the order c, c+1, ...", "[ring]") {
   }
 }
 
+/// Floats of scratch that the ring takes for chunks of `chunk` floats.
+template <class Device>
+std::size_t scratch_of_ring(TestRank& on, std::size_t chunk, std::size_t segment) {
+  Device device;
+  const auto ring = ring_of(segment).make(on.place(device));
+  std::vector<float> slice(chunk * std::size_t(on.size()), 1.0F);
+  device.wait(sum_unread(*ring, slice, device.record()));
+  return device.scratch_floats();
+}
+
+TEST_CASE("segments take turns in scratch memory only where the device adds meanwhile", "[ring]") {
+  on_threads(3, [](TestRank& on) {
+    const std::size_t host = scratch_of_ring<HostReduceDevice>(on, 100, 10);
+    const std::size_t device = scratch_of_ring<LazyReduceDevice>(on, 100, 10);
+    CHECK_ON_THREAD(on, host == 10, "{}", host);
+    CHECK_ON_THREAD(on, device == 20, "{}", device);
+  });
+}
+
 TEST_CASE("the ring tells where its time went", "[ring]") {
   for (const int size : kFewSizes) {
     on_threads(size, [](TestRank& on) {

@@ -97,6 +97,22 @@ TEST_CASE("each rank sends 2(P-1)/P of the slice", "[ring_plan]") {
   }
 }
 
+TEST_CASE("the segments of a chunk are equal, of about the length that was asked for",
+          "[ring_plan]") {
+  struct Case {
+    std::size_t chunk, wanted, length, count;
+  };
+  for (const Case& c :
+       {Case{0, 0, 1, 1}, Case{0, 8, 1, 1}, Case{100, 0, 100, 1}, Case{8, 8, 8, 1},
+        Case{11, 8, 11, 1}, Case{12, 8, 6, 2}, Case{100, 8, 8, 13}, Case{5, 1, 1, 5},
+        Case{3, 2, 2, 2}, Case{135'552, 131'072, 135'552, 1}}) {  // ResNet-20's on two ranks
+    CAPTURE(c.chunk, c.wanted);
+    const Segments segments = Segments::of(c.chunk, c.wanted);
+    CHECK(segments.length == c.length);
+    CHECK(segments.count == c.count);
+  }
+}
+
 struct Outcome {
   std::string sum;             ///< the additions as a formula
   std::size_t most_slots = 0;  ///< slots that held something at one time
