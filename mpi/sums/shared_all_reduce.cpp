@@ -112,8 +112,8 @@ void SharedAllReduce::sum_in_place(std::span<float> slice, ReduceJournal& journa
     }
     device_.sum_all(from_, to_, chunk.size());
   }
-  window_.flag(ranks_.rank()).raise(++round_);
-  wait_for_all(journal);
+  ++round_;
+  come_and_wait(false, journal);
 }
 
 void SharedAllReduce::sum_by_mailbox(std::span<float> block, ReduceJournal& journal) {
@@ -132,8 +132,7 @@ void SharedAllReduce::meet(const Offer& mine, ReduceJournal& journal) {
   ++round_;
   const std::size_t turn = round_ % 2;
   window_.offer(ranks_.rank(), turn) = mine;
-  window_.flag(ranks_.rank()).raise(round_);
-  wait_for_all(journal);
+  come_and_wait(mine.offset == SharedWindow::kMailbox, journal);
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     if (window_.offer(rank, turn) == mine) continue;
     throw RunError(
@@ -145,12 +144,20 @@ void SharedAllReduce::meet(const Offer& mine, ReduceJournal& journal) {
   }
 }
 
-void SharedAllReduce::wait_for_all(ReduceJournal& journal) {
-  for (int rank = 0; rank < ranks_.size(); ++rank) {
+void SharedAllReduce::come_and_wait(bool by_mailbox, ReduceJournal& journal) {
+  SequenceFlag& mine = window_.flag(ranks_.rank());
+  mine.set(round_);
+  bool all = true;
+  for (int rank = 0; rank < ranks_.size() && all; ++rank) {
+    const float* mailbox = by_mailbox ? mailbox_of(rank, round_ % 2) : nullptr;
+    all = window_.flag(rank).reached_soon(round_, window_.crowded(), mailbox);
+  }
+  mine.wake();
+  for (int rank = 0; rank < ranks_.size() && !all; ++rank) {
     SequenceFlag& flag = window_.flag(rank);
-    if (flag.reached_soon(round_)) continue;
+    if (flag.reached(round_)) continue;
     const auto entry = journal.transfer("shared", 0, -1, ranks_.world_rank(rank));
-    flag.await(round_);
+    flag.await(round_, window_.crowded());
   }
 }
 

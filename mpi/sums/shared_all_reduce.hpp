@@ -57,8 +57,8 @@ class SharedAllReduce final : public AllReduce {
   void sum_by_mailbox(std::span<float> block, ReduceJournal& journal);
   /// Publishes `mine`, waits for the offers of all, and checks that these are the same.
   void meet(const Offer& mine, ReduceJournal& journal);
-  /// Waits until all have come as far as this rank.
-  void wait_for_all(ReduceJournal& journal);
+  /// Waits until all have come to this rank's meeting, which may be one about mailboxes.
+  void come_and_wait(bool by_mailbox, ReduceJournal& journal);
 
   const Communicator& ranks_;
   ReduceDevice& device_;

@@ -36,8 +36,10 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t number
           0);
 }
 
-bool spin(const SequenceFlag& flag, std::uint32_t target, int times) noexcept {
+bool spin(const SequenceFlag& flag, std::uint32_t target, int times,
+          const void* near = nullptr) noexcept {
   for (int i = 0; i < times; ++i) {
+    if (near != nullptr) __builtin_prefetch(near);
     if (flag.reached(target)) return true;
     pause_core();
   }
@@ -84,17 +86,18 @@ std::byte* part_of(MPI_Win window, int rank) {
 // itself before it reads the value: in the one order that all these have, one
 // of the two sees the other. And the kernel lets no process sleep on a value
 // that has changed.
-void SequenceFlag::raise(std::uint32_t to) noexcept {
-  value.store(to, std::memory_order_seq_cst);
-  if (sleepers.load(std::memory_order_seq_cst) != 0) futex(value, FUTEX_WAKE, INT_MAX);
+void SequenceFlag::wake() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_relaxed) != 0) futex(value, FUTEX_WAKE, INT_MAX);
 }
 
-bool SequenceFlag::reached_soon(std::uint32_t target) const noexcept {
-  return spin(*this, target, kSpins);
+bool SequenceFlag::reached_soon(std::uint32_t target, bool crowded,
+                                const void* near) const noexcept {
+  return spin(*this, target, crowded ? 0 : kSpins, near);
 }
 
-void SequenceFlag::await(std::uint32_t target) noexcept {
-  if (spin(*this, target, kLongSpins)) return;
+void SequenceFlag::await(std::uint32_t target, bool crowded) noexcept {
+  if (spin(*this, target, crowded ? 0 : kLongSpins)) return;
   for (int i = 0; i < kYields; ++i) {
     sched_yield();
     if (reached(target)) return;
@@ -110,6 +113,7 @@ void SequenceFlag::await(std::uint32_t target) noexcept {
 
 SharedWindow::SharedWindow(const Communicator& ranks, std::size_t floats)
     : window_(allocate(ranks.handle(), asked_bytes(floats))),
+      crowded_(ranks.size() > sysconf(_SC_NPROCESSORS_ONLN)),
       uncaught_(std::uncaught_exceptions()) {
   static_assert(sizeof(Head) <= kPage);
   for (int rank = 0; rank < ranks.size(); ++rank) parts_.push_back(part_of(window_, rank));

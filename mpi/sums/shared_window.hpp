@@ -19,15 +19,22 @@ struct SequenceFlag {
   std::atomic<std::uint32_t> value{0};
   std::atomic<std::uint32_t> sleepers{0};
 
-  /// By its owner: the value becomes `to`.
-  void raise(std::uint32_t to) noexcept;
+  /// By its owner: the value becomes `to`. `wake` has to follow, and may do so after a look at
+  /// other flags, which then does not wait until the others have lost this line.
+  void set(std::uint32_t to) noexcept { value.store(to, std::memory_order_release); }
+  void wake() noexcept;
+  void raise(std::uint32_t to) noexcept {
+    set(to);
+    wake();
+  }
   /// Whether `target` has been reached. Counts in a circle: below 2^31 apart.
   bool reached(std::uint32_t target) const noexcept {
     return std::int32_t(value.load(std::memory_order_acquire) - target) >= 0;
   }
-  /// Spins for about a microsecond; whether the target was reached.
-  bool reached_soon(std::uint32_t target) const noexcept;
-  void await(std::uint32_t target) noexcept;
+  /// Spins for about a microsecond, unless the host is `crowded`; whether the target was reached.
+  /// Memory at `near`, which was written before the flag, comes with it.
+  bool reached_soon(std::uint32_t target, bool crowded, const void* near) const noexcept;
+  void await(std::uint32_t target, bool crowded = false) noexcept;
 };
 
 /// Memory of all ranks of a host that each of them reads and writes (MPI-3
@@ -66,6 +73,8 @@ class SharedWindow {
   /// `turn` is 0 or 1.
   Offer& offer(int rank, std::size_t turn) const { return head(rank).offers[turn]; }
   SequenceFlag& flag(int rank) const { return head(rank).flag; }
+  /// Whether ranks outnumber the host's cores: one that spins keeps others from theirs.
+  bool crowded() const { return crowded_; }
 
  private:
   /// One cache line, which brings the offer with the flag.
@@ -76,6 +85,7 @@ class SharedWindow {
   Head& head(int rank) const;
 
   MPI_Win window_ = MPI_WIN_NULL;
+  bool crowded_ = false;
   int uncaught_ = 0;               ///< exceptions in flight when it was made
   std::vector<std::byte*> parts_;  ///< by rank
 };

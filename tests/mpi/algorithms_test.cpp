@@ -180,6 +180,12 @@ TEST_CASE("the window is as good after many sums, with ranks that are late", "[s
   });
 }
 
+TEST_CASE("a host is crowded where ranks outnumber its cores", "[shared]") {
+  Communicator comm;
+  const bool crowded = comm.size() > int(std::thread::hardware_concurrency());
+  CHECK_ON_ALL_RANKS(SharedWindow(comm, 0).crowded() == crowded);
+}
+
 TEST_CASE("ranks that sum different slices are reported", "[shared]") {
   Communicator comm;
   if (comm.size() == 1) return;
