@@ -11,6 +11,11 @@ std::string place_text(const ReduceSituation& situation) {
   return "several hosts of several ranks";
 }
 
+std::size_t small_bytes(const ReduceSituation& situation) {
+  const bool pair = situation.hosts == 1 && situation.most_on_a_host == 2;
+  return pair && situation.memory_is_on_host ? kSmallBytesOfPair : kSmallBytes;
+}
+
 }  // namespace
 
 std::size_t usual_segment_bytes(const ReduceSituation& situation) {
@@ -27,7 +32,7 @@ ReduceTable reduce_rule(const ReduceSituation& situation) {
             .why = "by the rule for one host with shared memory"};
   }
   ReduceTable table;
-  if (!rounds) table.rows.push_back({kSmallBytes, {Algorithm::doubling, 0}});
+  if (!rounds) table.rows.push_back({small_bytes(situation), {Algorithm::doubling, 0}});
   const bool nested = situation.hosts > 1 && situation.most_on_a_host > 1;
   table.rows.push_back({.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
                                 usual_segment_bytes(situation)}});

@@ -18,6 +18,9 @@ struct ReduceSituation {
 
 /// Up to here the messages are what a sum costs, beyond the bytes.
 inline constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
+/// The same for two ranks of one host, where the ring needs one message more and half the
+/// additions.
+inline constexpr std::size_t kSmallBytesOfPair = std::size_t{16} << 10;
 
 /// Segments of a host's memory stay in the processor's cache until they are
 /// added; those of a device between hosts are long enough for its links.
@@ -31,7 +34,7 @@ inline constexpr predict::Machine kDevicesOfHost{
     .inside = {30e-6, 1 / 200e9}, .between = {}, .gamma = 1 / 900e9, .ranks_per_node = SIZE_MAX};
 
 /// One host and host memory: the shared window, at every length. Else up to
-/// kSmallBytes recursive doubling; above, the hierarchical sum for several
+/// kSmallBytes, or kSmallBytesOfPair, recursive doubling; above, the hierarchical sum for several
 /// hosts of several ranks, and the ring for all others. With bf16 on the wire
 /// there is no doubling.
 ReduceTable reduce_rule(const ReduceSituation& situation);
