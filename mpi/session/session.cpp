@@ -36,6 +36,7 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
   check(MPI_Initialized(&initialized), "MPI_Initialized");
   if (initialized != 0) throw RunError("MPI is already initialised; a process has one MPI session");
   prefer_tcp_streams();
+  leave_ucx_out_of_windows();
   take_mpi_turn();
   int provided = MPI_THREAD_SINGLE;
   call_mpi("MPI_Init_thread", MPI_Init_thread, nullptr, nullptr, mpi_level(level).level, &provided);
@@ -69,6 +70,8 @@ void Session::abort(ExitCode code) noexcept {
 }
 
 void prefer_tcp_streams() { setenv("OMPI_MCA_btl_tcp_flags", "0x1", 0); }
+
+void leave_ucx_out_of_windows() { setenv("OMPI_MCA_osc", "^ucx", 0); }
 
 std::string mpi_library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};

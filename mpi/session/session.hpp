@@ -27,7 +27,7 @@ class Session {
   /// Initialises MPI, asking for `level`. Throws RunError if it offers less
   /// than `needed`, and if MPI is or was initialised elsewhere. On
   /// MPI_COMM_WORLD errors return from here on. The calling thread gets the
-  /// turn (mpi_call.hpp). Calls prefer_tcp_streams() first.
+  /// turn (mpi_call.hpp). Calls prefer_tcp_streams() and leave_ucx_out_of_windows() first.
   Session(ThreadLevel level, ThreadLevel needed);
   explicit Session(ThreadLevel level) : Session(level, level) {}
   /// Finalizes, unless that has happened.
@@ -51,6 +51,11 @@ class Session {
 /// messages both ways, as every ring does, take turns on a link that could carry both at once: up
 /// to twice the time (docs/ring.md). A value in the environment stays.
 void prefer_tcp_streams();
+
+/// Makes Open MPI, before it is initialised, ask UCX for no window. rueda's lie in the memory of
+/// one host, which UCX does not make, and Open MPI 5 prints an error for each rank when it asks and
+/// there is no network for UCX. A value in the environment stays.
+void leave_ucx_out_of_windows();
 
 /// What the MPI library says of itself: its first line, for example "Open MPI
 /// v4.1.4, package: ...". May be called before MPI is initialised.

@@ -74,6 +74,13 @@ class Healthy(DoctorTest):
             self.assertNotIn("_MCA_", finding["what"])
             self.assertNotIn("unset", finding["change"])
 
+    def test_what_open_mpi_5_tells_its_ranks_is_no_setting(self):
+        theirs = {"OMPI_MCA_PREFIXES": "mca,opal", "OMPI_MCA_cpu_type": "x86_64", "OMPI_MCA_num_procs": "2"}
+        _, report = self.examine(0, **theirs, OMPI_MCA_mpi_yield_when_idle="1")
+        listed = [one.partition("=")[0] for one in report["ranks"][0]["launch"]["settings"]]
+        self.assertIn("OMPI_MCA_mpi_yield_when_idle", listed)
+        self.assertEqual(set(listed) & theirs.keys(), set())
+
     @long
     def test_variables_that_steer_mpi_and_threads_are_listed(self):
         for ranks in (0, 2):

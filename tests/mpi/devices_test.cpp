@@ -125,6 +125,17 @@ TEST_CASE("the session has Open MPI send over TCP, unless the user says otherwis
   CHECK_ON_ALL_RANKS(kept == "0x3");
 }
 
+TEST_CASE("the session has Open MPI ask UCX for no window, unless the user says otherwise",
+          "[tcp]") {
+  const std::string mine = std::getenv("OMPI_MCA_osc");
+  CHECK_ON_ALL_RANKS(mine == "^ucx");
+  setenv("OMPI_MCA_osc", "sm", 1);
+  rueda::leave_ucx_out_of_windows();
+  const std::string kept = std::getenv("OMPI_MCA_osc");
+  setenv("OMPI_MCA_osc", "^ucx", 1);  // as the session left it
+  CHECK_ON_ALL_RANKS(kept == "sm");
+}
+
 const char* no_variable(const char*) { return nullptr; }
 
 const char* some_variables(const char* name) {

@@ -91,8 +91,9 @@ bool take_one_of(std::string_view& text, std::span<const char* const> words) {
 std::vector<std::string> settings() {
   constexpr std::array kSteer = {"OMPI_MCA_", "PRTE_MCA_", "UCX_", "FI_",   "MPICH_",
                                  "I_MPI_",    "OMP_",      "KMP_", "GOMP_", "NCCL_"};
-  constexpr std::array kLauncher = {"orte_",        "ess",           "pmix",
-                                    "initial_wdir", "shmem_RUNTIME", "mpi_oversubscribe"};
+  constexpr std::array kLauncher = {"orte_",         "ess",      "pmix",
+                                    "initial_wdir",  "PREFIXES", "mpi_oversubscribe",
+                                    "shmem_RUNTIME", "cpu_type", "num_procs"};
   std::vector<std::string> found;
   for (char** one = environ; *one != nullptr; ++one) {
     std::string_view rest = *one;
