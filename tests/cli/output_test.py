@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from rueda_runs import SMALL, ProgramCase, environment, main
+from rueda_runs import LONG, SMALL, ProgramCase, environment, longer, main
 
 TRAIN = ["train", "--data", "data", *SMALL, "--overwrite", "--run-dir", "trained"]
 TIMED = ["--backend", "timed", "--compute-ms", "1"]
@@ -38,6 +38,7 @@ OUTPUTS = {
 
 # Folders and pictures, which the program does not write by itself: Logs below, report_test.py, plots_test.py.
 OTHERS = {"train --log-dir", "predict --out", "report --out", "evaluate --plot", "bench all-reduce --plot"}
+SLOW = () if LONG else ("doctor --json",)  # plans many batches each time
 COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench all-reduce", "bench explain", "bench layers",
             "predict", "report", "watch")  # fmt: skip
 
@@ -76,10 +77,11 @@ class Outputs(ProgramCase):
         cls.made(*TRAIN, "--save-weights", "start.safetensors")
         cls.devices = devices_can_be_made(cls.folder)
 
-    def each(self, run):
+    def each(self, run, but=()):
         for option, words in OUTPUTS.items():
-            with self.subTest(option=option):
-                run(option, words)
+            if option not in but:
+                with self.subTest(option=option):
+                    run(option, words)
 
     def test_no_option_that_names_an_output_is_left_out(self):
         found = set()
@@ -113,6 +115,7 @@ class Outputs(ProgramCase):
 
         self.each(refused)
 
+    @longer
     def test_a_device_stays_a_device(self):
         """Devices of this test's own: a mistake must not replace those of the machine."""
         if not self.devices:
@@ -129,8 +132,9 @@ class Outputs(ProgramCase):
             for name in ("null", "full"):
                 self.assertTrue(stat.S_ISCHR(os.lstat(self.path(name)).st_mode), name)
 
-        self.each(written)
+        self.each(written, SLOW)
 
+    @longer
     def test_a_pipe_gets_the_bytes(self):
         os.mkfifo(self.path("pipe"))
 
@@ -147,7 +151,7 @@ class Outputs(ProgramCase):
             self.assertGreater(len(got[0]), 10)
             self.assertTrue(stat.S_ISFIFO(os.lstat(self.path("pipe")).st_mode))
 
-        self.each(read)
+        self.each(read, SLOW)
 
     def test_standard_output_by_its_name(self):
         words = [self.program.binary, *OUTPUTS["predict --extra-p"], "/dev/stdout"]

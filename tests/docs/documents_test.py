@@ -37,8 +37,12 @@ def commands_of(page):
     return [] if page.name == CHANGELOG else page.commands()
 
 
+def is_command(command):
+    return not (is_mention(command) or reason_not_to_run(command.text))
+
+
 def is_run(command):
-    return not (command.page.startswith(tuple(PAGES)) or is_mention(command) or reason_not_to_run(command.text))
+    return is_command(command) and not command.page.startswith(tuple(PAGES))
 
 
 def wrong_links(page):
@@ -131,7 +135,7 @@ class Documents(DocumentsCase):
 
     def test_words_of_trainings_as_the_parser_reads_them(self):
         here = Program(*self.paths[:2], first_scratch().folder)
-        for command in filter(is_run, self.commands):
+        for command in filter(is_command, self.commands):
             for words in trainings(filled(command.text)):
                 with self.subTest(command=str(command)):
                     self.completed(here.run(*words, "--print-config"))

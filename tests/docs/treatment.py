@@ -18,6 +18,7 @@ PLACEHOLDERS = (
     (r"\bRUN\.json PICTURE", "runs/layers/run.json picture.png"),
     (r"(PREFIX|/usr)/share/rueda/", "jobs/"),
     (r"rueda train OPTIONS ", "rueda train --epochs 2 "),
+    (r" OPTIONS$", ""),
     (r"--checkpoint-every N\b", "--checkpoint-every 1epoch"),
 )
 
