@@ -110,6 +110,8 @@ MUTATIONS = [
      ["unit [reducer]"]),
     (T + "audit.hpp", "return {1 + audit % others,", "return {1,", ["unit [audit]"]),
     (T + "audit.hpp", "audit / others % micro_batches}", "0 * micro_batches}", ["unit [audit]"]),
+    (T + "audit.hpp", "return {0, audit % micro_batches};", "return {0, 0};", ["unit [audit]"]),
+    (T + "audit.cpp", "if (parts.config.audit_by == AuditBy::self) return 0;", "", ["cli audit"]),
     (R + "run_pace.cpp", "(length_.epochs + 1 - epoch) * length_.steps) - double(step)",
      "(length_.epochs - epoch) * length_.steps)", UNIT),
     (R + "run_pace.cpp", "return median_of(last_);", "return last_.back();", UNIT),
