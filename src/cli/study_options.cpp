@@ -78,7 +78,8 @@ void add_given(CLI::App& command, PredictOptions& o) {
              "Standard deviation of a message's time relative to its mean, for --simulate");
   add_text(command, "--what-if", o.what_if, "CHANGES",
            "Predicts for a changed machine: bandwidth, latency, inside-bandwidth, inside-latency, "
-           "add-rate, compute-time, noise, each as =2x or =VALUE, separated by commas");
+           "add-rate, compute-time, noise, each as =2x or =VALUE, separated by commas; balance, "
+           "alone: for ranks that share each batch by their speed (train --balance speed)");
 }
 
 void add_outputs(CLI::App& command, ReportOptions& options) {

@@ -69,6 +69,17 @@ std::vector<RunResult> read_runs(const PredictOptions& options, std::vector<std:
 
 using Sums = std::vector<SimulatedSum>;
 
+std::string note_on_balance(const SpeedShares& shares) {
+  if (shares.images == 1)
+    return "balance: it changes nothing, because the ranks of these runs are equally fast (parts "
+           "change where a step becomes 5 % shorter), or had parts by speed.";
+  return fmt::format(
+      "balance: with parts by speed a mean rank has its images done in {:.1f} % of the time, and "
+      "no rank is always late. Fast and slow ranks are taken to be as frequent for each P as in "
+      "these runs. P = 1 is a rank of mean speed, so efficiency may exceed 100 %.",
+      100 * shares.images);
+}
+
 /// The runs, the model that is fitted to them, and what it predicts.
 class Prediction {
  public:
@@ -193,6 +204,7 @@ class Prediction {
     Table table = forecast(model, certainty, simulated_sums(model));
     table.id += "_what_if";
     table.title += ", with " + options_.what_if;
+    if (model.shares_by_speed) table.notes.push_back(note_on_balance(*model.by_speed));
     return table;
   }
 

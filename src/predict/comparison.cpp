@@ -208,7 +208,7 @@ Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& be
     Runs others = fitted;
     others.erase(others.begin() + (&run - fitted.data()));
     try {
-      const CostFit without = fit_cost(others, benches, target, given, &fit.model.noise);
+      const CostFit without = fit_cost(others, benches, target, given, &fit.model);
       certainty.without_one.push_back(without.model);
     } catch (const InputError&) {
       return {};

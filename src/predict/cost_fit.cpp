@@ -208,6 +208,8 @@ void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Gra
 void set_noise(CostFit& fit, const Runs& runs) {
   const NoiseFit fitted = fit_noise(runs);
   fit.model.noise = fitted.noise;
+  if (const auto images = fit_speed_shares(runs))
+    fit.model.by_speed = SpeedShares{*images, fitted.by_speed};
   if (fitted.samples == 0) {
     fit.notes.emplace_back(
         "How much the steps of the ranks vary was not measured: all ranks are predicted to be "
@@ -241,7 +243,7 @@ Graph graph_of(const CostFit& fit) {
 }
 
 CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target, const Given& given,
-                 const Distribution* noise) {
+                 const CostModel* like) {
   CostFit fit;
   const Runs runs = choose_runs(fit, all, target);
   const Graph graph = graph_of(fit);
@@ -251,10 +253,12 @@ CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target, 
   set_compute(fit, runs, given, graph);
   set_machine(fit, target, given);
   set_buckets(fit, runs, target, graph);
-  if (noise == nullptr)
+  if (like == nullptr) {
     set_noise(fit, runs);
-  else
-    fit.model.noise = *noise;
+  } else {
+    fit.model.noise = like->noise;
+    fit.model.by_speed = like->by_speed;
+  }
   return fit;
 }
 

@@ -187,12 +187,16 @@ double choose_bucket_mb(const Graph& graph, const Link& sum, double backward) {
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images) {
   const auto micro = double(scenario.micro_batches);
   const auto share = double((images + scenario.ranks - 1) / scenario.ranks);  // the largest
-  const double compute = model.compute.compute_seconds(share / micro);
-  StepForecast step{.compute = micro * compute, .rest = model.compute.other_seconds(share)};
-  const double slowest = model.noise.expected_max(double(scenario.ranks)) / model.noise.mean();
+  const bool by_speed = model.shares_by_speed && scenario.ranks > 1;  // one has nothing to share
+  ComputeModel of_rank = model.compute;
+  if (by_speed) of_rank.slow_down_images(model.by_speed->images);
+  const double compute = of_rank.compute_seconds(share / micro);
+  StepForecast step{.compute = micro * compute, .rest = of_rank.other_seconds(share)};
+  const Distribution& noise = by_speed ? model.by_speed->noise : model.noise;
+  const double slowest = noise.expected_max(double(scenario.ranks)) / noise.mean();
   step.straggling = (step.compute + step.rest) * (slowest - 1);
   const BucketTimes times = run_buckets(model.buckets, bucket_seconds(model, scenario),
-                                        model.compute.backward_share * compute, scenario.overlap);
+                                        of_rank.backward_share * compute, scenario.overlap);
   step.all_reduce = times.all_reduce;
   step.exposed = times.exposed;
   return step;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -150,6 +151,10 @@ struct ComputeModel {
   void slow_down(double factor) noexcept {
     for (double* seconds : {&fixed, &per_image, &input_per_image, &update}) *seconds *= factor;
   }
+  /// The same but for the update, which takes as long with fewer images.
+  void slow_down_images(double factor) noexcept {
+    for (double* seconds : {&fixed, &per_image, &input_per_image}) *seconds *= factor;
+  }
 };
 
 /// A slice of the gradients that is summed by one all-reduce.
@@ -183,6 +188,12 @@ BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double>
 /// `sum`: what the sum of a bucket costs over all ranks; `backward`: seconds.
 double choose_bucket_mb(const Graph& graph, const Link& sum, double backward);
 
+/// Ranks that share each batch by their speed (--balance speed).
+struct SpeedShares {
+  double images = 1;      ///< time of a mean rank's images, relative to what was measured
+  Distribution noise{1};  ///< of a rank's step without waiting, relative to that rank's mean
+};
+
 /// All that is known of a machine and a network on it.
 struct CostModel {
   ComputeModel compute;
@@ -190,6 +201,8 @@ struct CostModel {
   Distribution noise{1};     ///< of a rank's step without waiting, relative to its mean
   double message_noise = 0;  ///< of messages, see RingSimulation
   std::vector<Bucket> buckets;
+  std::optional<SpeedShares> by_speed;  ///< nothing: no run shows how fast each rank is
+  bool shares_by_speed = false;         ///< whether that holds, and not what was measured
 };
 
 /// What is to be predicted.

@@ -68,12 +68,19 @@ ComputeFit fit_compute(const Runs& runs);
 /// relative to its mean over steps and ranks of the run, which is 1.
 struct NoiseFit {
   Distribution noise{1};
-  std::size_t samples = 0;  ///< steps of a rank; 0: nothing is known
-  bool from_steps = false;  ///< from steps.csv, value by value; else from the spreads of run.json
+  Distribution by_speed{1};  ///< relative to each rank's mean, where --balance speed would act
+  std::size_t samples = 0;   ///< steps of a rank; 0: nothing is known
+  bool from_steps = false;   ///< from steps.csv, value by value; else from the spreads of run.json
 };
 
 /// From the steps.csv in each run's directory, if all have one.
 NoiseFit fit_noise(const Runs& runs);
+
+/// Time of a mean rank's images if all are ready at the same time, relative to what
+/// it was: with equal parts the harmonic by the arithmetic mean of the ranks' times
+/// of an image. The mean over the runs on several ranks, by their ranks; nothing
+/// without such a run. Runs that --balance speed would leave as they are count as 1.
+std::optional<double> fit_speed_shares(const Runs& runs);
 
 /// A link as it was fitted, and from what.
 struct LinkFit {
@@ -145,9 +152,9 @@ struct CostFit {
 Graph graph_of(const CostFit& fit);
 
 /// Fits all that is not given. Throws InputError where something is neither.
-/// `noise`: as fitted before; reading the steps of all runs takes long.
+/// `like`: has the noise and the shares by speed; reading the steps of all runs takes long.
 CostFit fit_cost(const Runs& runs, const Benches& benches, const Target& target, const Given& given,
-                 const Distribution* noise = nullptr);
+                 const CostModel* like = nullptr);
 
 /// What tells how sure a forecast is.
 struct Certainty {
@@ -227,8 +234,10 @@ struct Change {
 /// Reads "bandwidth=2x,latency=5us": bandwidth and latency (between nodes; of
 /// all links where there is one level), inside-bandwidth and inside-latency
 /// (within nodes), add-rate (bytes added per second); compute-time (of a step,
-/// all but communication) and noise (of the ranks' steps) take a factor only.
-/// Empty: no change. Throws InputError naming the part.
+/// all but communication) and noise (of the ranks' steps) take a factor only;
+/// balance (ranks share by speed) has no value, and throws InputError when applied
+/// to a model that does not know the ranks' speeds. Empty: no change. Throws
+/// InputError naming the part.
 std::vector<Change> parse_changes(const std::string& text);
 
 /// An epoch time of P ranks.

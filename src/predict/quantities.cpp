@@ -53,7 +53,7 @@ void continue_to(std::vector<std::size_t>& ranks, std::size_t last) {
   for (; next < last; next = next * factor + difference) ranks.push_back(next);
 }
 
-enum class Kind { rate, time, factor };
+enum class Kind { rate, time, factor, alone };
 
 struct Word {
   const char* name;
@@ -86,7 +86,15 @@ void change_inside_latency(CostModel& m, const Change& c) {
 }
 void change_add_rate(CostModel& m, const Change& c) { change_rate(m.machine.gamma, c); }
 void change_compute_time(CostModel& m, const Change& c) { m.compute.slow_down(c.value); }
-void change_noise(CostModel& m, const Change& c) { m.noise = m.noise.spread_by(c.value); }
+void change_noise(CostModel& m, const Change& c) {
+  m.noise = m.noise.spread_by(c.value);
+  if (m.by_speed) m.by_speed->noise = m.by_speed->noise.spread_by(c.value);
+}
+void share_by_speed(CostModel& m, const Change&) {
+  require(m.by_speed.has_value(),
+          "--what-if balance: no run shows how fast each rank is; give one on 2 ranks or more");
+  m.shares_by_speed = true;
+}
 
 constexpr std::array kWords = {Word{"bandwidth", Kind::rate, change_bandwidth},
                                Word{"latency", Kind::time, change_latency},
@@ -94,13 +102,15 @@ constexpr std::array kWords = {Word{"bandwidth", Kind::rate, change_bandwidth},
                                Word{"inside-latency", Kind::time, change_inside_latency},
                                Word{"add-rate", Kind::rate, change_add_rate},
                                Word{"compute-time", Kind::factor, change_compute_time},
-                               Word{"noise", Kind::factor, change_noise}};
+                               Word{"noise", Kind::factor, change_noise},
+                               Word{"balance", Kind::alone, share_by_speed}};
 
 const Word& word_of(const std::string& name, const std::string& part) {
   const auto* word = std::ranges::find(kWords, name, &Word::name);
   if (word != kWords.end()) return *word;
   refuse("--what-if", part,
-         fmt::format("give {}, each as name=value, for example bandwidth=2x or latency=5us",
+         fmt::format("give {}: the last one alone, each other one as name=value, for example "
+                     "bandwidth=2x or latency=5us",
                      fmt::join(kWords | std::views::transform(&Word::name), ", ")));
 }
 
@@ -110,6 +120,10 @@ Change change_of(const std::string& part) {
   std::string value;
   if (equals != part.npos) value = part.substr(equals + 1);
   const std::string option = std::string("--what-if ") + word.name;
+  if (word.kind == Kind::alone) {
+    if (equals != part.npos) refuse(option, value, "it has no value: leave it out");
+    return {word.apply};
+  }
   if (const auto factor = amount(value, {{"x", 1}})) {
     if (word.kind == Kind::rate && *factor == 0) refuse(option, "0x", "a rate has to stay above 0");
     return {word.apply, *factor, true};

@@ -104,6 +104,43 @@ class Predict(ProgramCase):
         self.assertAlmostEqual(exposed("bandwidth=2x"), ring(8, GRADIENT_BYTES, bandwidth=2e9))
         self.assertAlmostEqual(exposed("latency=5us,bandwidth=5GB/s"), ring(8, GRADIENT_BYTES, 5e-6, 5e9))
 
+    def test_what_parts_by_speed_would_bring(self):
+        """Times by hand: of two ranks that are alike, and with a rank that needs twice as long for an image."""
+
+        def with_times(record, factors):
+            for rank in (rank for epoch in record["epochs"] for rank in epoch["ranks"]):
+                factor = factors[rank["rank"]]
+                rank["phases"] = dict.fromkeys(rank["phases"], 0) | {"backward": factor * rank["samples"] * 1e-3}
+                spread = rank["full_step_compute_seconds"]
+                spread.update({key: factor * 64e-3 for key in ("min", "mean", "median", "p90", "max")})
+
+        def forecasts(name):
+            shown, text = self.predict(f"of-{name}", "--ranks", "1,2,4", "--batch-per-rank", "64", "--images", "576",
+                                       "--what-if", "balance")  # fmt: skip
+            tables = [shown[table]["rows"] for table in ("forecast", "forecast_what_if")]
+            self.assertEqual(shown["forecast_what_if"]["title"], shown["forecast"]["title"] + ", with balance")
+            return tables, " ".join(text.split())
+
+        for name, factors in (("alike", (1, 1)), ("uneven", (1, 2))):
+            shutil.copytree(self.folder / "runs", self.folder / f"of-{name}")
+            for run in ("p1-b16", "p1-b64", "p2-b64"):
+                self.by_hand(f"of-{name}/{run}")
+            file = self.folder / f"of-{name}" / "p2-b64" / "run.json"
+            text = change_json(file.read_text(encoding="utf-8"), lambda record: with_times(record, factors))
+            file.write_text(text, encoding="utf-8")
+        (before, after), text = forecasts("alike")
+        self.assertEqual(before, after)
+        self.assertIn("balance: it changes nothing", text)
+        (before, after), text = forecasts("uneven")
+        self.assertEqual(before[0], after[0])
+        self.assertIn("a mean rank has its images done in 88.9 % of the time", text)
+        # Images of 1 and 2 ms: 4/3 ms for both in place of 3/2. No step differs from another of its rank.
+        for earlier, later in zip(before[1:], after[1:]):
+            seconds = 8 / 9 * 0.576 / later["ranks"] + later["steps"] * later["exposed_seconds"]
+            self.assertAlmostEqual(later["epoch_seconds"], seconds)
+            self.assertLess(later["epoch_seconds"], earlier["epoch_seconds"])
+        self.refuses(*GIVEN, "--what-if", "balance", shown=("no run shows how fast each rank is",))
+
     def test_cost_and_sweet_spots(self):
         shown, text = self.predict(*GIVEN, "--ranks", "1,2,4,8", "--price", "2", "--watts", "500")
         for row in shown["forecast"]["rows"]:
