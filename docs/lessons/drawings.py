@@ -204,10 +204,33 @@ def scaling():
     return p
 
 
+def balance():
+    """A step of a slow rank and a fast one: equal shares, then shares by speed."""
+    p = Picture(760, 262, "A step of two ranks of unequal speed with equal shares and with shares by speed")
+    left, unit, slow = 84, 4, 3
+    for i, (title, shares) in enumerate((("equal shares: the fast rank waits", (48, 48)),
+                                         ("shares by speed: both are ready at the same time", (24, 72)))):
+        top = 40 + 104 * i
+        ready = [share * times for share, times in zip(shares, (slow, 1))]
+        p.text(14, top - 10, title, weight="bold")
+        for rank, share in enumerate(shares):
+            y = top + 32 * rank
+            p.text(14, y + 17, f"rank {rank}")
+            p.box(left, y, ready[rank] * unit, 24, BLUE, f"{share} samples")
+            if ready[rank] < max(ready):
+                p.box(left + ready[rank] * unit, y, (max(ready) - ready[rank]) * unit, 24, GREY, "waiting")
+            p.box(left + max(ready) * unit, y, 40, 24, ORANGE, "sum")
+        p.line(left + max(ready) * unit, top - 6, left + max(ready) * unit, top + 66, RED, "4 3")
+    p.text(14, 234, "Rank 0 takes 3 units of time for a sample, rank 1 takes 1. In both, the step has the same 96 samples.", fill=PALE)
+    p.text(14, 252, "48 x 3 = 144 units, then 24 x 3 = 72 x 1 = 72. Together they make 1/3 + 1 samples in a unit: 96 need 72.", fill=PALE)
+    return p
+
+
 def drawings():
     """The text of each SVG, by its path below this folder."""
     made = {"01-ring/ring.svg": ring, "02-data-parallel/data_parallel.svg": data_parallel,
-            "03-overlap/overlap.svg": overlap, "04-device/device.svg": device, "05-scaling/scaling.svg": scaling}
+            "03-overlap/overlap.svg": overlap, "04-device/device.svg": device, "05-scaling/scaling.svg": scaling,
+            "06-balance/balance.svg": balance}
     return {path: draw().svg() for path, draw in made.items()}
 
 

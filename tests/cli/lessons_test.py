@@ -17,7 +17,8 @@ from rueda_runs import ProgramCase, long, longer, losses, main, part
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 PAGES = sorted(LESSONS.glob("0*/README.md"))
 MPICXX = os.environ.get("MPICXX", "mpicxx")
-LINES = {"ring.cpp": 100, "data_parallel.cpp": 120, "overlap.cpp": 160, "device.cpp": 180, "scaling.cpp": 150, "one_file.cpp": 600}
+LINES = {"ring.cpp": 100, "data_parallel.cpp": 120, "overlap.cpp": 160, "device.cpp": 180, "scaling.cpp": 150, "balance.cpp": 170,
+         "one_file.cpp": 600}  # fmt: skip
 STEPS = 10
 ALL_RANKS = (1, 2, 3, 4, 5)
 
@@ -65,7 +66,7 @@ class Lessons(ProgramCase):
         return [float(word) for word in (found[0] if isinstance(found[0], tuple) else found)]
 
     def test_pages_show_what_their_programs_print(self):
-        self.assertEqual(len(PAGES), 5)
+        self.assertEqual(len(PAGES), 6)
         for page in PAGES:
             command = "".join(blocks(page, "sh"))
             source = re.search(r"^mpicxx -std=c\+\+20 -O3 (?:-pthread )?(\w+\.cpp) -o (\w+)$", command, re.M)
@@ -163,6 +164,34 @@ class Lessons(ProgramCase):
             self.assertAlmostEqual(measured / ranks, efficiency, delta=0.01)
             self.assertAlmostEqual(one / step, measured, delta=0.01)
             self.assertLessEqual(max(factors[:2]), 1)
+
+    def test_6_balance(self):
+        """No clock decides: whatever the shares, the sum is right; where they differ, the mean of means is not."""
+        program = self.strict("06-balance/balance.cpp")
+        page = blocks(PAGES[5], "text")[0]
+        row = re.compile(r"^(equal|by speed|by hand)((?: \d+)+): step [\d.]+ ms, sum / 96 ([\d.]+), mean of means ([\d.]+)$", re.M)
+        [one] = set(re.findall(r"gradient ([\d.]+)$", page, re.M))
+        means = {shares: mean for _, shares, _, mean in row.findall(page)}
+        for ranks, words in zip(ALL_RANKS, ((), (24, 72), (), (1, 93, 1, 1), ())):
+            out = self.output(ranks, program, *words)
+            self.assertIn("right: the sum / 96 is the gradient of one rank\n", out)
+            self.assertEqual(self.figure(out, r"one rank: gradient (.*)"), [float(one)])
+            rows = row.findall(out)
+            self.assertEqual([name for name, *_ in rows], ["equal", "by hand" if words else "by speed"])
+            for name, text, total, mean in rows:
+                shares = [int(word) for word in text.split()]
+                self.assertEqual((len(shares), sum(shares)), (ranks, 96), out)
+                self.assertGreater(min(shares), 0)
+                self.assertEqual(total, one)
+                self.assertEqual(mean, means.get(text, mean))
+                if len(set(shares)) == 1:
+                    self.assertEqual(mean, one)
+                if name == "by hand":
+                    self.assertGreater(abs(float(mean) - float(one)), 0.005)
+        for words in ((24, 71), (96,), (96, 0), ("x", 96)):
+            result = self.program.launch("--bind-to", "none", "-n", "2", str(program), *map(str, words))
+            self.assertEqual(result.code, 2, result)
+            self.assertIn("balance: give a number above 0 for each rank, 96 together", result.err)
 
     def first_loss(self, out):
         return self.figure(out, r"step 1 loss (.*)")[0]
