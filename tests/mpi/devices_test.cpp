@@ -127,8 +127,8 @@ TEST_CASE("the session has Open MPI send over TCP, unless the user says otherwis
 
 TEST_CASE("the session has Open MPI ask UCX for no window, unless the user says otherwise",
           "[tcp]") {
-  const std::string mine = std::getenv("OMPI_MCA_osc");
-  CHECK_ON_ALL_RANKS(mine == "^ucx");
+  const char* mine = std::getenv("OMPI_MCA_osc");
+  CHECK_ON_ALL_RANKS(mine != nullptr && std::string(mine) == "^ucx");
   setenv("OMPI_MCA_osc", "sm", 1);
   rueda::leave_ucx_out_of_windows();
   const std::string kept = std::getenv("OMPI_MCA_osc");
