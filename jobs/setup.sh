@@ -8,7 +8,7 @@ logs=$root/build-logs
 
 # What the program is built with, and what a clone, its tests and its charts need besides. The only list: Debian's
 # packages and the containers' are compared with it (tests/cli/release_test.py).
-build_packages=(g++ pkg-config libopenmpi-dev libdnnl-dev meson ninja-build libspdlog-dev libfmt-dev libcli11-dev
+build_packages=(g++ pkgconf libopenmpi-dev libdnnl-dev meson ninja-build libspdlog-dev libfmt-dev libcli11-dev
   libtomlplusplus-dev nlohmann-json3-dev libarchive-dev zlib1g-dev libhwloc-dev python3)
 packages=("${build_packages[@]}" git ca-certificates openmpi-bin catch2 python3-numpy python3-matplotlib)
 

@@ -73,12 +73,13 @@ run_stage() { # root, stage
 
 # Each of the following is a stage, where bash goes on after a command that fails: hence &&.
 
+# With the two packages that Debian never removes again, or that leave a file behind: adduser and netbase.
 make_bare_root() { # release, folder
   local http_proxy=
   eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
   export http_proxy
   rm -rf "$2.part" &&
-    debootstrap --variant=minbase "$1" "$2.part" "$archive" &&
+    debootstrap --variant=minbase --include=adduser,netbase "$1" "$2.part" "$archive" &&
     apt_settings >"$2.part/etc/apt/apt.conf.d/90host" &&
     rm -f "$2.part"/var/cache/apt/archives/*.deb &&
     mv "$2.part" "$2"
@@ -89,7 +90,7 @@ lint_packages() { # root
     in_root "$1" sh -c 'lintian --fail-on error,warning --info --tag-display-limit 0 --allow-root /packages/*.changes'
 }
 
-build_packages() { # folder of the release
+build_debs() { # folder of the release
   rm -rf "$1/build" "$1/packages" &&
     cp -a "$1/bare" "$1/build" &&
     copy_tree "$1/build/src/rueda" &&
@@ -124,7 +125,7 @@ contents() { # root
 
 remove_both() { # folder of the release
   in_root "$1/try" apt-get purge -y rueda rueda-doc python3-matplotlib &&
-    in_root "$1/try" apt-get autoremove --purge -y &&
+    in_root "$1/try" apt-get autoremove --purge -y -o APT::AutoRemove::SuggestsImportant=false &&
     diff <(contents "$1/bare") <(contents "$1/try")
 }
 
@@ -133,7 +134,7 @@ for release in "${releases[@]}"; do
   work=$root/build-deb/$release
   mkdir -p "$work"
   [ -d "$work/bare" ] || stage "root of $release" make_bare_root "$release" "$work/bare"
-  stage "build on $release" build_packages "$work"
+  stage "build on $release" build_debs "$work"
   stage "install on $release" install_both "$work"
   stage "train on $release" train_there "$work"
   sed -n '/^rueda /p' "$logs/train-on-$release.log" | head -n 1

@@ -36,7 +36,7 @@ copy_source() { # folder
 }
 
 # Debian's own Meson and Python, whatever else comes first in PATH.
-build_packages() { # folder
+build_debs() { # folder
   cd "$1" && PATH=/usr/sbin:/usr/bin:/sbin:/bin dpkg-buildpackage --build=full --unsigned-source --unsigned-changes
 }
 
@@ -45,7 +45,7 @@ install_packages
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
 copy_source "$staging/rueda"
-stage debian build_packages "$staging/rueda"
+stage debian build_debs "$staging/rueda"
 mkdir -p "$out"
 find "$staging" -maxdepth 1 -type f -exec cp -t "$out" {} +
 ls "$out"/rueda*"~${release}_"*.deb
