@@ -50,7 +50,7 @@ class Watch(ProgramCase):
 
     def test_a_rank_with_more_images_is_not_slow_and_a_file_that_cannot_be_written_hurts_nothing(self):
         (self.folder / "odd" / "status.json").mkdir(parents=True)
-        words = ["--backend", "timed", "--model", "resnet20", "--data-limit", "30", "--compute-ms", "100"]
+        words = ["--backend", "timed", "--model", "resnet20", "--data-limit", "30", "--compute-ms", "300"]
         words += ["--global-batch", "3", "--epochs", "1", "--run-dir", "odd"]  # rank 0 has two images of three
         run = self.program.run_ranks(2, "train", *words)
         self.completed(run)
