@@ -4,7 +4,7 @@
 usage: all_reduce.py [--write] [--ranks 2,4] [--sizes LIST] [--seconds 10] NAME=MPIEXEC:RUEDA ...
 
 Run it by jobs/check/all_reduce.sh, which builds a rueda for each MPI. --write puts the tables into
-docs/results/all-reduce.md, in place of those of an earlier call.
+docs/results/all-reduce.md, in place of those of an earlier call; what they show stands in a section of its own there.
 """
 
 import argparse
@@ -18,9 +18,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "bench"))
+
+from figures import describe_machine  # noqa: E402
+
 PAGE = ROOT / "docs" / "results" / "all-reduce.md"
 HEADING = "## Three MPIs on one host\n"
-NEXT = "## TCP: both directions at once\n"  # before which the section comes
+NEXT = "## What the three MPIs show\n"  # before which the section comes
 ALGORITHMS = ("ring", "doubling", "fixed", "shared", "auto", "mpi")
 SIZES = "64,1k,10k,100k,1M,10M,40M,100M"
 TIME_LIMIT = 600  # seconds, of one run
@@ -79,13 +83,6 @@ def tables(arguments):
     return "\n".join(lines[1:]) + "\n"
 
 
-def processor():
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "a processor of unknown name"
-
-
 def write(text):
     """The section, anew or for the first time."""
     page = PAGE.read_text(encoding="utf-8")
@@ -93,8 +90,9 @@ def write(text):
     if not found:
         before, rest = page.partition(NEXT)[0], ""
     after = NEXT + (rest or page).partition(NEXT)[2]
+    processor = describe_machine([])["processor"]
     intro = (
-        f"In the documents since {datetime.date.today()}. {os.cpu_count()} cores of {processor()}; one thread a rank;\n"
+        f"In the documents since {datetime.date.today()}. {os.cpu_count()} cores of {processor}; one thread a rank;\n"
         "medians of 15 to 500 sums, all algorithms in turn:\n\n    jobs/check/all_reduce.sh --write\n\n"
     )
     PAGE.write_text(f"{before}{HEADING}\n{intro}{text}\n{after}", encoding="utf-8")

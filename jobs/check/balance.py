@@ -117,11 +117,16 @@ def main():
     names = options.cases.split(",")
     if unknown := set(names) - set(CASES):
         parser.error(f"--cases: {', '.join(sorted(unknown))} is not one of {', '.join(CASES)}")
+    if "competitor" in names and len(os.sched_getaffinity(0)) < 2:
+        parser.error("--cases: competitor needs two cores, and this process may use one: leave it out")
     print("| ranks | equal, ms | speed, ms | ideal, ms | equal / ideal | speed / ideal | images per rank at last, by "
           "round | changes |\n|---|---:|---:|---:|---:|---:|---|---|")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            print(measure(name, options, Path(folder)), flush=True)
+        try:
+            for name in names:
+                print(measure(name, options, Path(folder)), flush=True)
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"balance: {options.binary} ended with {error.returncode}; its message stands above")
 
 
 if __name__ == "__main__":

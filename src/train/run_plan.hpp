@@ -44,8 +44,7 @@ struct RunPlan {
 };
 
 /// `parts`: with --balance speed, in which proportions the ranks share a global
-/// batch; empty: equally. Throws InputError where
-/// the data does not suffice for the ranks.
+/// batch; empty: equally. Throws InputError where the data does not suffice for the ranks.
 RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images,
                  const std::vector<double>& parts = {});
 
