@@ -9,22 +9,11 @@
 namespace rueda::cpu {
 
 /// Bits of the widest vectors that this processor multiplies and adds at once; 0: unknown.
-inline int vector_bits() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return 512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 256;
-#endif
-  return 0;
-}
+/// As oneDNN sees it, so ONEDNN_MAX_CPU_ISA limits rueda's own loops as well.
+int vector_bits();
 
 /// Whether it multiplies vectors of 512 bits of bf16.
-inline bool multiplies_bf16() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
+bool multiplies_bf16();
 
 #if defined(__x86_64__)
 template <typename Loop>
