@@ -23,8 +23,8 @@ HierarchicalAllReduce::HierarchicalAllReduce(ReduceDevice& device, const HostLay
     partner_ = host[std::size_t(local_ % shards_)];
     return;
   }
-  for (auto local = std::size_t(local_ + shards_); local < host.size();
-       local += std::size_t(shards_))
+  const auto shards = std::size_t(shards_);
+  for (std::size_t local = std::size_t(local_) + shards; local < host.size(); local += shards)
     guests_.push_back(host[local]);
 }
 
