@@ -45,7 +45,7 @@ class Lessons(ProgramCase):
         if key not in self.programs:
             self.assertLessEqual(len(source.read_text(encoding="utf-8").splitlines()), LINES[source.name])
             program = self.folder / f"{source.stem}-{len(self.programs)}"
-            words = [*compiler, "-std=c++20", "-O2", str(source), "-o", str(program), *flags]
+            words = [*compiler, "-std=c++20", "-O3", str(source), "-o", str(program), *flags]
             made = subprocess.run(words, capture_output=True, text=True, check=False)
             self.assertEqual(made.returncode, 0, made.stderr)
             self.programs[key] = program
