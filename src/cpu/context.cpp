@@ -52,7 +52,8 @@ dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine
 
 bool has_instructions([[maybe_unused]] dnnl::cpu_isa wanted) {
 #if defined(__x86_64__)
-  const auto bits = static_cast<unsigned>(wanted);  // a set contains the bits of all that it includes
+  // A set contains the bits of all that it includes.
+  const auto bits = static_cast<unsigned>(wanted);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
 #else
   return false;
