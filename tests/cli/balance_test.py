@@ -14,7 +14,7 @@ from rueda_runs import ProgramCase, hashes, main
 NET = ["--data", "data", "--data-limit", "56", "--global-batch", "16", "--image-size", "16", "--epochs", "2"]
 NET += ["--threads", "1", "--eval-every", "1", "--augment", "standard", "--progress", "lines"]
 # A rank that computes nothing is as slow as it says, whatever else the machine does.
-TIMED = ["--backend", "timed", "--compute-ms", "40", "--data-limit", "96", "--global-batch", "24", "--epochs", "2"]
+TIMED = ["--backend", "timed", "--data", "data", "--compute-ms", "40", "--data-limit", "96", "--global-batch", "24", "--epochs", "2"]
 TIMED += ["--progress", "lines"]
 
 

@@ -31,7 +31,7 @@ class Usage(ProgramCase):
         self.assertIn("oneDNN", text)
 
     def test_what_has_no_effect_is_told(self):
-        words = ("train", "--data", "data", *SMALL, "--run-dir", "fresh", "--overwrite", "--data-limit", "5000")
+        words = ("train", *SMALL, "--run-dir", "fresh", "--overwrite", "--data-limit", "5000")
         out = " ".join(self.completed(self.program.run(*words, "--trace-steps", "3")).err.split())
         self.assertIn("--overwrite has nothing to replace: fresh holds no run", out)
         self.assertIn("--data-limit 5000 is more than the 200 training images: all are used", out)
@@ -60,7 +60,7 @@ class Usage(ProgramCase):
         self.refused(self.program.run("train", "--foo", "3"), "--foo", "rueda train --help")
 
     def test_the_bar_lives_while_it_evaluates(self):
-        words = ("train", "--data", "data", *SMALL, "--eval-every", "1", "--progress", "bar")
+        words = ("train", *SMALL, "--eval-every", "1", "--progress", "bar")
         out = self.completed(self.program.run_ranks(2, *words)).out
         self.assertRegex(out, r"Epoch 1/1 \[[=>]+ *\] evaluating +0/\d+")
 
@@ -68,7 +68,7 @@ class Usage(ProgramCase):
         shutil.copytree(self.path("data"), self.path("twice"))
         shutil.copy(self.path("twice/data_batch_1.bin"), self.path("twice/data_batch_2.bin"))
         words = "training files have the same images"
-        out = self.completed(self.program.run_ranks(2, "train", "--data", "twice", *SMALL, "--run-dir", "t")).said
+        out = self.completed(self.program.run_ranks(2, "train", *SMALL, "--data", "twice", "--run-dir", "t")).said
         self.assertEqual(out.count(f"warning: {words}"), 1, out)
         out = " ".join(self.program.run("doctor", "--data", "twice").out.split())
         self.assertIn(f"remark data: {words}", out)
@@ -151,7 +151,7 @@ class OtherCommands(ProgramCase):
 
 class Refusals(ProgramCase):
     def train(self, *arguments, ranks=0, **env):
-        words = ("train", "--data", "data", *SMALL, *arguments)
+        words = ("train", *SMALL, *arguments)
         if ranks:
             return self.program.run_ranks(ranks, *words, **env)
         return self.program.run(*words, **env)
@@ -160,7 +160,7 @@ class Refusals(ProgramCase):
         shutil.copytree(self.folder / "data", self.folder / "damaged")
         with open(self.folder / "damaged" / "data_batch_3.bin", "r+b") as file:
             file.truncate(5000)
-        result = self.program.run_ranks(2, "train", "--data", "damaged", *SMALL)
+        result = self.program.run_ranks(2, "train", *SMALL, "--data", "damaged")
         self.refused(result, "data_batch_3.bin")
 
     def test_what_is_refused_once_for_all_ranks(self):
@@ -178,7 +178,7 @@ class Refusals(ProgramCase):
         self.assertFalse((self.folder / "not-made").exists())
 
     def test_lost_output_is_a_failure(self):
-        for words in (["summary"], ["train", "--data", "data", *SMALL, "--run-dir", "full"]):
+        for words in (["summary"], ["train", *SMALL, "--run-dir", "full"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([self.program.binary, *words], cwd=self.folder, env=environment({}), stdout=full,
                                       stderr=subprocess.PIPE, text=True, check=False)
@@ -233,7 +233,7 @@ class Refusals(ProgramCase):
         self.refused(result, "data set differs", "100", "128", "rank 1")
 
     def test_ranks_with_different_configurations(self):
-        common = ("train", "--data", "data", *SMALL, "--seed")
+        common = ("train", *SMALL, "--seed")
         result = self.program.run_contexts([(1, (*common, "1")), (1, (*common, "2"))])
         self.refused(result, "seed")
 
@@ -250,7 +250,7 @@ class Refusals(ProgramCase):
 class Binding(ProgramCase):
     def train(self, *launch):
         """The cores of each rank, and whether the start block has the words of rueda's own binding."""
-        words = ("train", "--data", "data", *SMALL, "--overwrite", "--run-dir", "bound")
+        words = ("train", *SMALL, "--overwrite", "--run-dir", "bound")
         result = self.completed(self.program.launch(*launch, self.program.binary, *words))
         said = "on its share of its host's cores, not on Open MPI's default" in " ".join(result.out.split())
         return [rank["cores"] for rank in self.program.record("bound")["ranks"]], said
@@ -268,7 +268,7 @@ class Binding(ProgramCase):
 
     def test_ranks_have_the_name_of_the_program(self):
         """Also where it has started itself anew, by way of /proc/self/exe."""
-        words = ("train", "--data", "data", *SMALL, "--epochs", "1000", "--overwrite", "--run-dir", "named")
+        words = ("train", *SMALL, "--epochs", "1000", "--overwrite", "--run-dir", "named")
         command = [self.program.mpiexec, "-n", "1", self.program.binary, *words]
         wanted = [Path(self.program.binary).name[:15]]
         with subprocess.Popen(command, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL) as run:
@@ -310,7 +310,7 @@ class Binding(ProgramCase):
 
 class Output(ProgramCase):
     def test_output_in_a_file_is_plain_lines(self):
-        words = ("train", "--data", "data", *SMALL, "--epochs", "2", "--run-dir", "plain")
+        words = ("train", *SMALL, "--epochs", "2", "--run-dir", "plain")
         out = self.completed(self.program.run_ranks(2, *words)).out
         self.assertNotRegex(out, r"[^\n\x20-\U0010ffff]")
         for epoch in (1, 2):
@@ -318,7 +318,7 @@ class Output(ProgramCase):
 
     def test_the_log_has_levels_and_a_file_of_each_rank(self):
         crowded = ("--threads", str(os.cpu_count() + 1), "--data-limit", "32")  # gives a note
-        words = ("train", "--data", "data", *SMALL, *crowded, "--overwrite", "--run-dir", "logged")
+        words = ("train", *SMALL, *crowded, "--overwrite", "--run-dir", "logged")
         patient = {"OMP_WAIT_POLICY": "passive"}  # of threads without a core
         quiet = self.completed(self.program.run_ranks(2, *words, "--log-level", "warn", **patient)).said
         self.assertNotIn("note:", quiet)
@@ -335,7 +335,7 @@ class Output(ProgramCase):
 
     @needs_bf16
     def test_bf16_trains(self):
-        words = ("train", "--data", "data", *SMALL, "--precision", "bf16", "--epochs", "3")
+        words = ("train", *SMALL, "--precision", "bf16", "--epochs", "3")
         out = self.completed(self.program.run_ranks(2, *words, "--run-dir", "bf16")).out
         self.assertRegex(out, r"\bbf16\b")
         record = self.program.record("bf16")
@@ -344,7 +344,7 @@ class Output(ProgramCase):
         self.assertLess(losses[-1], losses[0])
 
     def test_the_timed_backend_waits_and_says_so(self):
-        words = ("train", "--data", "data", *SMALL, "--backend", "timed", "--check-replicas", "step")
+        words = ("train", *SMALL, "--backend", "timed", "--check-replicas", "step")
         given = ("--compute-ms", "20", "--run-dir", "timed")
         out = self.completed(self.program.run_ranks(3, *words, *given)).out
         self.assertEqual(out.count("NOTHING IS COMPUTED"), 2)
@@ -358,7 +358,7 @@ class Output(ProgramCase):
         self.assertGreaterEqual(phases["forward"]["mean"] + phases["backward"]["mean"], 0.02)
 
     def test_the_timed_backend_takes_the_time_of_a_run(self):
-        words = ("train", "--data", "data", *SMALL, "--overwrite")
+        words = ("train", *SMALL, "--overwrite")
         self.completed(self.program.run(*words, "--run-dir", "computed"))
         timed = ("--backend", "timed", "--compute-from", "computed/run.json")
         self.completed(self.program.run_ranks(2, *words, *timed, "--run-dir", "timed-as"))

@@ -7,7 +7,7 @@ usage: equivalence_test.py RUEDA MPIEXEC
 from rueda_runs import ProgramCase, hashes, long, longer, losses, main, needs_bf16, part
 
 # 22 images in global batches of 8: the last step has 6, which 4 ranks share as 2, 2, 1, 1.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
+SMALL = ["--model", "resnet20", "--data", "data", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0", "--augment", "standard"]
 FIXED = [*SMALL, "--reduce-order", "fixed"]
 

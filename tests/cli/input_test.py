@@ -15,7 +15,7 @@ BACKEND = "cuda" if "cuda" in sys.argv else "cpu"
 SIDE = 8  # pixels: the stand-in computes slowly
 
 # 22 images in global batches of 8: the last step has 6.
-SMALL = ["--model", "resnet20", "--image-size", str(SIDE), "--data-limit", "22", "--epochs", "2"]
+SMALL = ["--model", "resnet20", "--data", "data", "--image-size", str(SIDE), "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0"]
 EMPTY_SHARD = ["--data-limit", "9"]  # the last step has one image, so two ranks of three have none
 

@@ -18,7 +18,7 @@ HOSTS = Path(__file__).resolve().parents[1] / "lab" / "hosts.sh"
 TIME_LIMIT = 60  # seconds; a run takes two or three
 
 # 70 images in global batches of 24: the last step has 22, which 4 ranks share as 6, 6, 5, 5.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "1"]
+SMALL = ["--model", "resnet20", "--data", "data", "--image-size", "16", "--data-limit", "70", "--epochs", "1"]
 SMALL += ["--global-batch", "24", "--threads", "1", "--eval-every", "0", "--check-replicas", "step"]
 
 

@@ -10,7 +10,7 @@ import re
 from rueda_runs import ProgramCase, long, main
 
 # One step, on images small enough for the stand-in's arithmetic.
-TRAIN = ["--backend", "cuda", "--model", "resnet20", "--image-size", "8", "--epochs", "1"]
+TRAIN = ["--backend", "cuda", "--model", "resnet20", "--data", "data", "--image-size", "8", "--epochs", "1"]
 TRAIN += ["--threads", "1", "--eval-every", "0"]
 LARGE = ["--batch-per-rank", "192", "--data-limit", "192"]
 SMALL = ["--batch-per-rank", "16", "--data-limit", "16"]

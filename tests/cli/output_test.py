@@ -16,7 +16,7 @@ import unittest
 
 from rueda_runs import LONG, SMALL, ProgramCase, environment, longer, main
 
-TRAIN = ["train", "--data", "data", *SMALL, "--overwrite", "--run-dir", "trained"]
+TRAIN = ["train", *SMALL, "--overwrite", "--run-dir", "trained"]
 TIMED = ["--backend", "timed", "--compute-ms", "1"]
 
 # An option and the words before it. The first run makes what the others read.
@@ -73,7 +73,7 @@ class Outputs(ProgramCase):
     def setUpClass(cls):
         super().setUpClass()
         for name, ranks in (("first", 1), ("second", 2)):
-            cls.made("train", "--data", "data", *SMALL, *TIMED, "--run-dir", name, ranks=ranks)
+            cls.made("train", *SMALL, *TIMED, "--run-dir", name, ranks=ranks)
         cls.made(*TRAIN, "--save-weights", "start.safetensors")
         cls.devices = devices_can_be_made(cls.folder)
 
@@ -198,7 +198,7 @@ class Names(ProgramCase):
                 shutil.rmtree(self.folder / "locked", ignore_errors=True)
                 (self.folder / "locked").mkdir()
                 link(victim, self.folder / "locked" / ".lock")
-                words = ["train", "--data", "data", *SMALL, "--run-dir", "locked"]
+                words = ["train", *SMALL, "--run-dir", "locked"]
                 self.refused(self.program.run(*words), "locked/.lock", "remove it, or choose another --run-dir")
                 self.assertEqual((self.folder / "locked" / ".lock").read_text(), content)
         for content in ("", "process 12345 on some-host"):  # empty, or ours
@@ -209,7 +209,7 @@ class Names(ProgramCase):
 
 class Logs(ProgramCase):
     def logged(self, ranks=1):
-        words = ["train", "--data", "data", *SMALL, *TIMED, "--overwrite", "--run-dir", "logged", "--log-dir", "logs"]
+        words = ["train", *SMALL, *TIMED, "--overwrite", "--run-dir", "logged", "--log-dir", "logs"]
         return self.program.run_on(ranks, *words, "--log-level", "debug")
 
     def test_a_log_follows_no_link_and_waits_for_no_pipe(self):

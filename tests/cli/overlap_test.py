@@ -11,7 +11,7 @@ from rueda_runs import ProgramCase, hashes, long, main
 
 BACKEND = "cuda" if "cuda" in sys.argv else "cpu"
 # Batches of 8, the last step of an epoch has 6 images.
-SMALL = ["--model", "resnet20", "--image-size", "8", "--data-limit", "22", "--epochs", "2"]
+SMALL = ["--model", "resnet20", "--data", "data", "--image-size", "8", "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0"]
 BUCKETS = ["--bucket-mb", "0.2"]
 

@@ -31,6 +31,7 @@ class Predict(ProgramCase):
     are computed: tests/unit/predict."""
 
     time_limit = 120
+    images = (9 * 64, 50)
 
     @classmethod
     def setUpClass(cls):
@@ -38,7 +39,7 @@ class Predict(ProgramCase):
         for ranks, batch in ((1, 16), (1, 64), (2, 64)):
             cls.made(
                 "train", "--backend", "timed", "--model", "resnet20", "--compute-ms", str(batch), "--batch-per-rank",
-                str(batch), "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3", "--all-reduce", "ring",
+                str(batch), "--data", "data", "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3", "--all-reduce", "ring",
                 "--overlap", "off", "--bucket-mb", "0.4", "--progress", "off", "--run-dir", f"runs/p{ranks}-b{batch}",
                 ranks=ranks,
             )  # fmt: skip

@@ -11,11 +11,13 @@ import subprocess
 
 from rueda_runs import ProgramCase, long, main
 
-RUN = ["--backend", "timed", "--model", "resnet20", "--data-limit", "480", "--epochs", "3"]
+RUN = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "480", "--epochs", "3"]
 
 
 class Report(ProgramCase):
     """One small study for all cases: weak on 1, 2 and 3 ranks, strong on 1 and 3, one repeated."""
+
+    images = (480, 50)
 
     @classmethod
     def setUpClass(cls):
@@ -277,7 +279,7 @@ class Factors(ProgramCase):
 
     def timed(self, ranks, image_ms, *options):
         """A run whose steps take what was asked for, and whose epochs know the seconds of their steps."""
-        words = ("--backend", "timed", "--model", "resnet20", "--data-limit", "44", "--epochs", "3")
+        words = ("--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "44", "--epochs", "3")
         run = self.trained(ranks, *words, *options)
         for epoch in run["epochs"]:
             useful = [0.0] * ranks

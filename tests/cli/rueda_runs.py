@@ -21,7 +21,7 @@ TIME_LIMIT = 40  # seconds; a run takes one or two
 PATIENCE = float(os.environ.get("RUEDA_TEST_PATIENCE", "1"))  # times as long, with a sanitizer
 
 # Small enough that a run is mostly start-up: 4 steps of 32 on two ranks.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "128", "--batch-per-rank", "16"]
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "128", "--batch-per-rank", "16"]
 SMALL += ["--epochs", "1", "--threads", "1", "--eval-every", "0"]
 
 

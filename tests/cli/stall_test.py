@@ -40,7 +40,7 @@ class Stall(ProgramCase):
         def run(name):
             place, disk, cadence = RUNS[name]
             return cls.program.run_ranks(
-                3, "train", *SMALL, "--data", "data", "--run-dir", name, "--all-reduce", "ring", "--stall-seconds",
+                3, "train", *SMALL, "--run-dir", name, "--all-reduce", "ring", "--stall-seconds",
                 str(STALL_SECONDS), "--checkpoint-every", cadence, LD_PRELOAD=preload, RUEDA_TEST_STALL=place,
                 RUEDA_TEST_SLOW_DISK=str(disk),
             )  # fmt: skip
