@@ -83,8 +83,7 @@ class Runner:
     def failures(self, item):
         number, commands = item
         copy = self.folder / str(number)
-        shutil.copytree(self.scratch.folder, copy, symlinks=True)
-        here = Scratch(copy, self.scratch.program, self.scratch.mpiexec)
+        here = self.scratch.copied(copy)
         found = []
         for _, block in groupby(commands, lambda command: (command.block, command.line if command.inline else 0)):
             block = list(block)

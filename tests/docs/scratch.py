@@ -13,12 +13,17 @@ from rueda_runs import PATIENCE, environment  # noqa: E402
 
 SHIMS = ("rueda", "mpirun", "mpiexec", "srun", "sbatch", "mpicxx", "nvcc", "module")
 LIMIT = 400 * PATIENCE  # seconds of a block of commands
-TRAIN = ["--backend", "cpu", "--data-limit", "64", "--image-size", "8", "--batch-per-rank", "4", "--epochs", "2",
+TRAIN = ["--backend", "cpu", "--data", "data/train", "--data-limit", "64", "--image-size", "8", "--batch-per-rank", "4", "--epochs", "2",
          "--threads", "1", "--eval-every", "0"]  # fmt: skip
 KERAS = "Epoch 1/2\n{steps}/{steps} - 60s - loss: 2.0 - accuracy: 0.3\nEpoch 2/2\n{steps}/{steps} - 50s - loss: 1.5 - accuracy: 0.5\n"
 # What a launcher gives to root, or to more ranks than cores: here only jobs/env.sh may.
 OF_LAUNCHERS = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe",
                 "PRTE_MCA_rmaps_default_mapping_policy", "OMPI_MCA_mpi_yield_when_idle")  # fmt: skip
+
+
+def link_weights(source, target):
+    copy = os.link if source.endswith(".safetensors") else shutil.copy2
+    return copy(source, target)
 
 
 class Scratch:
@@ -43,6 +48,11 @@ class Scratch:
         self.make_runs()
         return self
 
+    def copied(self, folder):
+        """A copy for the commands of a page. Weights are never changed in place."""
+        shutil.copytree(self.folder, folder, symlinks=True, copy_function=link_weights)
+        return Scratch(folder, self.program, self.mpiexec)
+
     def link_all(self, name, *but):
         (self.folder / name).mkdir()
         for entry in os.listdir(ROOT / name):
@@ -61,6 +71,7 @@ class Scratch:
         small = ["--train", "20", "--test", "10"]
         for name, form in (("synth", "bin"), ("cifar-10-batches-bin", "bin"), ("cifar-10-batches-py", "py")):
             self.real("synth", "--out", f"data/{name}", "--format", form, *small)
+        self.real("synth", "--out", "data/train", "--train", "64", "--test", "10")
         for name in ("cifar", "cifar-10", "fashion-mnist"):
             (self.folder / "data" / name).symlink_to("synth")
         (self.folder / "slurm-4711.out").write_text(KERAS.format(steps=25), encoding="utf-8")
@@ -74,7 +85,8 @@ class Scratch:
             self.real("train", *TRAIN, "--run-dir", f"runs/{name}", ranks=ranks)
         self.real("train", *TRAIN, "--profile-layers", "--checkpoint-every", "1epoch", "--trace", "trace.json", "--run-dir",
                   "runs/layers")  # fmt: skip
-        self.real("train", *TRAIN, "--model", "resnet18", "--save-weights", "w.safetensors", "--run-dir", "kept")
+        self.real("train", *TRAIN, "--model", "resnet18", "--data-limit", "8", "--epochs", "1", "--save-weights", "w.safetensors",
+                  "--run-dir", "kept")  # fmt: skip
         self.real("evaluate", "--init-weights", "runs/layers", "--json", "evaluation.json")
         self.real("bench", "all-reduce", "--sizes", "4k,64k,1M", "--repetitions", "2", "--json", "ring.json", ranks=2)
         self.real("predict", "runs", "--json", "prediction.json")
