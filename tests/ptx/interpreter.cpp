@@ -49,7 +49,18 @@ Outcome Interpreter::run() {
       waiting.pop_back();
     }
   }
+  if (settings_.counts) count_touched();
   return std::move(outcome_);
+}
+
+void Interpreter::count_touched() {
+  order_.each_touched([&](std::uintptr_t address, const Touched& touched) {
+    const auto holds = [&](const Range& r) { return address >= r.begin && address < r.end; };
+    const auto found = std::find_if(memory_.begin(), memory_.end(), holds);
+    auto& [read, written] = outcome_.touched[found->end - found->begin];
+    read += touched.read;
+    written += touched.written;
+  });
 }
 
 void Interpreter::begin(Block& block, unsigned index) {

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <functional>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -28,8 +29,9 @@ struct Range {
 
 struct Settings {
   std::uint64_t seed = 1;
-  unsigned resident = 4;               ///< blocks that run at the same time
-  bool races = true;                   ///< looks for races in global memory
+  unsigned resident = 4;  ///< blocks that run at the same time
+  bool races = true;      ///< looks for races in global memory
+  bool counts = false;    ///< the bytes that are touched, too: of memory where races are looked for
   std::size_t most_blocks = SIZE_MAX;  ///< of a grid; a random choice of them where it has more
   /// The memory that an address lies in. No access may cross its ends.
   std::function<std::optional<Range>(std::uintptr_t)> find_memory;
@@ -44,8 +46,9 @@ struct Shape {
 
 struct Outcome {
   std::vector<Finding> findings;
-  std::vector<bool> executed;      ///< instructions of the kernel
-  std::uint64_t instructions = 0;  ///< of all threads together
+  std::vector<bool> executed;                   ///< instructions of the kernel
+  std::uint64_t instructions = 0;               ///< of all threads together
+  std::map<std::size_t, Touched> touched = {};  ///< by the size of the memory, where it is counted
 };
 
 struct Block;
@@ -141,6 +144,7 @@ class Interpreter {
   bool run_some(Block& block);
   void run_warp(Warp& warp, unsigned instructions);
   void release_barrier(Block& block);
+  void count_touched();
 
   const Kernel& kernel_;
   Shape grid_, threads_;

@@ -125,11 +125,16 @@ cudaError_t queue(const void* function, const cudaLaunchConfig_t& config, void**
   Loaded& loaded = *found->second;
   const Shape grid{config.gridDim.x, config.gridDim.y};
   const Shape threads{config.blockDim.x, config.blockDim.y};
+  const auto noted = standin::note_launch({.name = loaded.kernel.name});
   return standin::submit(config.stream, [=, &loaded, settings = library().settings,
                                          parameters = copied(loaded.kernel, arguments)] {
     Settings own = settings;
     own.seed = next_seed(loaded, settings.seed);
-    note(loaded, Interpreter(loaded.kernel, grid, threads, parameters, own).run());
+    own.counts = noted != nullptr;
+    const Outcome outcome = Interpreter(loaded.kernel, grid, threads, parameters, own).run();
+    for (const auto& [memory, touched] : outcome.touched)
+      if (noted) noted->touched[memory] = {touched.read, touched.written};
+    note(loaded, outcome);
   });
 }
 

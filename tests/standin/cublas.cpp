@@ -45,6 +45,13 @@ struct Gemm {
   float* to;
 };
 
+rueda::StandinLaunch::Bytes bytes_of(const Gemm& gemm) {
+  const auto of = [](const Matrix& matrix) {
+    return std::size_t(matrix.rows) * std::size_t(matrix.columns) * sizeof(float);
+  };
+  return {.read = of(gemm.a) + of(gemm.b), .written = of(gemm.c)};
+}
+
 /// Sums in double, rounds once.
 void run(const Gemm& gemm) {
   for (int column = 0; column < gemm.c.columns; ++column) {
@@ -106,6 +113,8 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t turn_a,
   for (const Matrix& matrix : {gemm.a, gemm.b, gemm.c}) {
     if (!matrix.is_valid() || !matrix.lies_on_device()) return CUBLAS_STATUS_INVALID_VALUE;
   }
+  standin::note_launch(
+      {.name = "gemm", .flops = 2.0 * m * n * k, .touched = {{0, bytes_of(gemm)}}});
   const cudaError_t code = standin::submit(handle->stream, [gemm] { run(gemm); });
   return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

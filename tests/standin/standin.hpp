@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
 
 // What a test may ask of the stand-in, and how it may change it. docs/dev/testing.md says what the
 // stand-in is.
@@ -22,5 +25,23 @@ struct StandinMemory {
 };
 StandinMemory standin_memory();
 void standin_reset_peak();
+
+/// What was queued on a stream: a kernel, a product, a clearing or a copy.
+struct StandinLaunch {
+  /// The type of a kernel, or its name in the PTX; the name of a graph's first operation; "gemm",
+  /// "clear", "copy".
+  std::string name;
+  double flops = 0;  ///< of products
+  struct Bytes {
+    std::size_t read = 0, written = 0;  ///< each counted once
+  };
+  /// By the size of the block of memory that they lie in; 0: any. Of kernels they are known only
+  /// where PTX is interpreted, once the kernel has run.
+  std::map<std::size_t, Bytes> touched = {};
+};
+/// Notes from now on what is queued.
+void standin_note_launches();
+/// What was noted since, in order. Nothing more is noted.
+std::vector<StandinLaunch> standin_take_launches();
 
 }  // namespace rueda

@@ -226,19 +226,34 @@ Conv conv_of(const Descriptor& operation) {
 
 Operation make_convolution(const Descriptor& descriptor) {
   const Conv c = conv_of(descriptor);
+  const std::string name = name_of(descriptor.type);
+  double flops = 2.0 * double(c.w.dims[1] * c.w.dims[2] * c.w.dims[3]);
+  for (const std::int64_t extent : c.y.dims) flops *= double(extent);
   switch (descriptor.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      return {{c.x, c.w}, {c.y}, [c](Bindings& b) {
+      return {name,
+              {c.x, c.w},
+              {c.y},
+              [c](Bindings& b) {
                 b.put(c.y, convolved(b.get(c.x), b.get(c.w), c.y.dims, c.geometry, false));
-              }};
+              },
+              flops};
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      return {{c.y, c.w}, {c.x}, [c](Bindings& b) {
+      return {name,
+              {c.y, c.w},
+              {c.x},
+              [c](Bindings& b) {
                 b.put(c.x, convolved(b.get(c.y), b.get(c.w), c.x.dims, c.geometry, true));
-              }};
+              },
+              flops};
     default:
-      return {{c.x, c.y}, {c.w}, [c](Bindings& b) {
+      return {name,
+              {c.x, c.y},
+              {c.w},
+              [c](Bindings& b) {
                 b.put(c.w, weight_gradient(b.get(c.x), b.get(c.y), c.w.dims, c.geometry));
-              }};
+              },
+              flops};
   }
 }
 

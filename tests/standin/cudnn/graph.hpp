@@ -13,6 +13,8 @@
 
 #include <cudnn_graph.h>
 
+#include "tests/standin/standin.hpp"
+
 namespace rueda::standin {
 
 /// What a function of cuDNN answers when it cannot do what was asked.
@@ -154,9 +156,11 @@ class Bindings {
 
 /// One node of a graph.
 struct Operation {
+  std::string name;
   std::vector<TensorSpec> reads;
   std::vector<TensorSpec> writes;
   std::function<void(Bindings&)> run;
+  double flops = 0;  ///< of convolutions
 };
 
 /// A direction of a convolution, and what its attributes are called.
@@ -219,6 +223,9 @@ class Plan {
   /// What is to be done with these pointers. Refuses pointers that are missing, misaligned or not
   /// of device memory. `workspace` is overwritten.
   std::function<void()> bind(const Bindings::Pointers& pointers, void* workspace) const;
+
+  /// What an execution does. Channels' sums, which are added to what is there, count as written.
+  StandinLaunch launch() const;
 
  private:
   DescriptorPtr config_;

@@ -101,7 +101,7 @@ Operation make_pointwise(const Descriptor& d) {
     const auto fits = [&](const TensorSpec& t) { return t.dims[i] == y.dims[i] || t.dims[i] == 1; };
     require(fits(x) && fits(b), "the shapes of a pointwise operation do not fit");
   }
-  return {{x, b}, {y}, [=](Bindings& bindings) {
+  return {name_of(d.type), {x, b}, {y}, [=](Bindings& bindings) {
             bindings.put(y, sum_of(y.dims, bindings.get(x), bindings.get(b)));
           }};
 }
@@ -114,7 +114,7 @@ Operation make_gen_stats(const Descriptor& d) {
   const auto square_sum = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
   for (const TensorSpec& t : {sum, square_sum})
     require(t.dims == Dims{1, x.dims[1], 1, 1}, "sums have one value a channel");
-  return {{x}, {sum, square_sum}, [=](Bindings& bindings) {
+  return {name_of(d.type), {x}, {sum, square_sum}, [=](Bindings& bindings) {
             const std::vector<float>& values = bindings.get(x).values;
             std::vector<double> sums(std::size_t(x.dims[1])), squares(sums);
             for (std::size_t i = 0; i < values.size(); ++i) {

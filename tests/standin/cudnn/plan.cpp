@@ -1,4 +1,5 @@
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "../runtime/runtime.hpp"
@@ -139,6 +140,22 @@ std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* works
     for (const Operation& operation : graph->operations) operation.run(own);
     if (bytes != 0) std::memset(workspace, ~kScribble, bytes);
   };
+}
+
+StandinLaunch Plan::launch() const {
+  StandinLaunch launch{.name = graph_->operations.front().name};
+  auto& [read, written] = launch.touched[0];
+  std::set<std::int64_t> made;
+  for (const Operation& operation : graph_->operations) {
+    launch.flops += operation.flops;
+    for (const TensorSpec& tensor : operation.reads)
+      if (!tensor.is_virtual && made.insert(tensor.id).second) read += extent_bytes(tensor);
+    for (const TensorSpec& tensor : operation.writes) {
+      made.insert(tensor.id);
+      if (!tensor.is_virtual) written += extent_bytes(tensor);
+    }
+  }
+  return launch;
 }
 
 void check_pattern(const Descriptor& graph) {

@@ -210,10 +210,12 @@ void run_grid(dim3 grid, dim3 block_size, const std::function<void()>& kernel) {
 
 }  // namespace
 
-cudaError_t launch_kernel(const cudaLaunchConfig_t& config, std::function<void()> kernel) {
+cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const std::type_info& type,
+                          std::function<void()> kernel) {
   const dim3 grid = config.gridDim;
   const dim3 block = config.blockDim;
   if (!fits(grid, block)) return note(cudaErrorInvalidConfiguration);
+  note_launch({.name = type.name()});
   return note(
       submit(config.stream, [=, kernel = std::move(kernel)] { run_grid(grid, block, kernel); }));
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <tuple>
+#include <typeinfo>
 #include <utility>
 
 #include <cuda_runtime.h>
@@ -61,15 +62,17 @@ T shuffle(T value, unsigned source) {
   return value;
 }
 
-/// Queues a launch. cudaErrorInvalidConfiguration if a device could not hold such a block or grid.
-cudaError_t launch_kernel(const cudaLaunchConfig_t& config, std::function<void()> kernel);
+/// Queues a launch of a kernel of this type. cudaErrorInvalidConfiguration if a device could not
+/// hold such a block or grid.
+cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const std::type_info& type,
+                          std::function<void()> kernel);
 
 /// Arguments are copied when the kernel is queued, as CUDA copies them.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_with(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                         Arguments&&... arguments) {
   const std::tuple<Parameters...> kept(std::forward<Arguments>(arguments)...);
-  return launch_kernel(*config, [=] { std::apply(kernel, kept); });
+  return launch_kernel(*config, typeid(kernel), [=] { std::apply(kernel, kept); });
 }
 
 }  // namespace rueda::standin

@@ -79,6 +79,10 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (!is_valid(to, from, bytes, kind)) return cudaErrorInvalidValue;
   if (standin::is_device_address(from) && !standin::is_device_address(to))
     MemoryMap::instance().count_copy_to_host(bytes);
+  standin::note_launch({.name = "copy",
+                        .touched = {{0,
+                                     {.read = standin::is_device_address(from) ? bytes : 0,
+                                      .written = standin::is_device_address(to) ? bytes : 0}}}});
   Item item = [=] { std::memmove(to, from, bytes); };
   if (is_captured(stream)) return record_copy(to, from, stream, std::move(item));
   if (is_pageable(from)) item = copy_of_read(to, from, bytes);
@@ -138,6 +142,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
   if (!standin::is_device_range(to, bytes)) return note(cudaErrorInvalidValue);
+  standin::note_launch({.name = "clear", .touched = {{0, {.read = 0, .written = bytes}}}});
   return note(standin::submit(stream, [=] { std::memset(to, value, bytes); }));
 }
 

@@ -178,6 +178,10 @@ class Stream {
 /// cudaErrorInvalidResourceHandle and those of captures.
 cudaError_t submit(cudaStream_t stream, Item item);
 
+/// Notes a launch that is queued next, if they are noted now. What is known later may be added
+/// until the stream has done it; null if they are not.
+std::shared_ptr<StandinLaunch> note_launch(StandinLaunch launch);
+
 /// The stream of a handle; null is the current device's default stream. Null if the handle is
 /// none.
 Stream* find_stream(cudaStream_t handle);
