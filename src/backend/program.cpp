@@ -104,69 +104,11 @@ void Program::plan_activations() {
 }
 
 void Program::plan_gradients() {
-  gradients_.resize(graph_.nodes().size());
-  const NodeId last = graph_.logits();
-  logits_gradient_ =
-      declare(backend_.activation_bytes(graph_, last, batch_), loss_time(), backward_time(last));
-  gradients_of(last).incoming = {logits_gradient_};
-  for (NodeId node = last; node >= 1; --node) {
-    combine_incoming(node);
-    route_to_inputs(node);
-  }
-}
-
-/// Fewer incoming contributions than the operation takes need nothing; more are summed first.
-void Program::combine_incoming(NodeId node) {
-  Gradients& g = gradients_of(node);
-  if (g.incoming.empty())
-    throw RunError("layer " + graph_.node(node).name + " has no reader: not a trainable graph");
-  const std::size_t taken = needs_[index(node)].sums_gradients ? 2 : 1;
-  if (g.incoming.size() > taken) {
-    g.sum = declare(backend_.activation_bytes(graph_, node, batch_), backward_time(node),
-                    backward_time(node));
-  }
-}
-
-/// The image itself needs no gradient, so whatever reads the input node is not asked for one.
-void Program::route_to_inputs(NodeId node) {
-  const auto& inputs = graph_.node(node).inputs;
-  Gradients& g = gradients_of(node);
-  const bool shared = needs_[index(node)].shares_input_gradient;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const NodeId input = inputs[i];
-    const bool wanted = input != graph_.input();
-    if (wanted && (needs_[index(node)].passes_gradient >> i & 1U) != 0) {
-      g.outgoing.push_back(g.sum >= 0 ? g.sum : g.incoming.front());
-      extend_to(g.outgoing.back(), backward_time(input));
-    } else if (shared && i > 0 && g.outgoing.front() >= 0) {
-      extend_to(g.outgoing.front(), backward_time(input));
-    } else if (shared && i > 0) {
-      throw RunError("layer " + graph_.node(node).name + " adds to the image itself");
-    } else if (wanted) {
-      g.outgoing.push_back(declare(backend_.activation_bytes(graph_, input, batch_),
-                                   backward_time(node), backward_time(input)));
-    } else {
-      g.outgoing.push_back(-1);
-    }
-    if (i == 0) take_addend(node);
-    const BufferId contribution = g.outgoing.back();
-    if (contribution >= 0) gradients_of(input).incoming.push_back(contribution);
-  }
-}
-
-/// What an earlier reader contributed to the first input's gradient goes into
-/// this node's contribution, where the operation can do that on its way.
-void Program::take_addend(NodeId node) {
-  Gradients& g = gradients_of(node);
-  std::vector<BufferId>& others = gradients_of(graph_.node(node).inputs.front()).incoming;
-  if (!needs_[index(node)].adds_to_gradient || g.outgoing.front() < 0 || others.empty()) return;
-  g.addend = others.back();
-  others.pop_back();
-}
-
-void Program::extend_to(BufferId id, int last) {
-  BufferLife& life = lives_[index(id)];
-  life.last = std::max(life.last, last);
+  gradients_ = rueda::plan_gradients(graph_, needs_);
+  first_gradient_ = BufferId(lives_.size());
+  for (const GradientBuffer& g : gradients_.buffers)
+    declare(backend_.activation_bytes(graph_, g.of, batch_), backward_time(g.from),
+            backward_time(g.to));
 }
 
 std::byte* Program::place(BufferId id) const {
@@ -181,13 +123,13 @@ OperationMemory Program::memory_of(NodeId node) const {
   memory.output = place(activations_[index(node)]);
   memory.workspace = place(workspaces_[index(node)]);
   if (mode_ != Mode::train) return memory;
-  const Gradients& g = gradients_[index(node)];
+  const GradientRoute& g = gradients_.routes[index(node)];
   if (g.sum >= 0)
-    memory.output_gradients = {place(g.sum)};
+    memory.output_gradients = {gradient(g.sum)};
   else
-    for (const BufferId id : g.incoming) memory.output_gradients.push_back(place(id));
-  for (const BufferId id : g.outgoing) memory.input_gradients.push_back(place(id));
-  memory.gradient_addend = place(g.addend);
+    for (const int i : g.incoming) memory.output_gradients.push_back(gradient(i));
+  for (const int i : g.outgoing) memory.input_gradients.push_back(gradient(i));
+  memory.gradient_addend = gradient(g.addend);
   return memory;
 }
 
@@ -216,12 +158,11 @@ void Program::forward() {
 }
 
 void Program::sum_incoming(NodeId node) {
-  const Gradients& g = gradients_of(node);
-  if (g.sum < 0) return;
-  const std::byte* left = place(g.incoming.front());
-  for (std::size_t i = 1; i < g.incoming.size(); ++i) {
-    backend_.sum_gradients(graph_, node, batch_, place(g.sum), left, place(g.incoming[i]));
-    left = place(g.sum);
+  const GradientRoute& g = gradients_.routes[index(node)];
+  const std::byte* left = gradient(g.incoming.front());
+  for (std::size_t i = 1; i <= g.sums(); ++i) {
+    backend_.sum_gradients(graph_, node, batch_, gradient(g.sum), left, gradient(g.incoming[i]));
+    left = gradient(g.sum);
   }
 }
 

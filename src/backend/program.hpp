@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/gradient_plan.hpp"
 #include "backend/memory_plan.hpp"
 #include "backend/precision.hpp"
 #include "rueda/backend/backend.hpp"
@@ -46,7 +47,7 @@ class Program {
   std::byte* input() const { return place(activations_.front()); }
   std::int32_t* labels() const { return reinterpret_cast<std::int32_t*>(place(labels_)); }
   std::byte* logits() const { return place(activations_.back()); }
-  std::byte* logits_gradient() const { return place(logits_gradient_); }
+  std::byte* logits_gradient() const { return place(first_gradient_); }
 
   /// Backward announces these buckets as it completes them: bucket i of the
   /// gradient arena ends before float `ends[i]`.
@@ -69,20 +70,8 @@ class Program {
  private:
   using BufferId = int;
 
-  /// What one node's backward reads and writes.
-  struct Gradients {
-    std::vector<BufferId> incoming;  ///< contributions of the output's readers
-    BufferId sum = -1;               ///< of these, where the operation cannot sum them itself
-    std::vector<BufferId> outgoing;  ///< to the inputs; -1: not wanted
-    BufferId addend = -1;  ///< another reader's contribution, which goes into the first outgoing
-  };
-
   void plan_activations();
   void plan_gradients();
-  void route_to_inputs(NodeId node);
-  void combine_incoming(NodeId node);
-  void take_addend(NodeId node);
-  void extend_to(BufferId id, int last);
   BufferId declare(std::size_t bytes, int first, int last);
   int forward_time(NodeId node) const noexcept { return node; }
   int loss_time() const noexcept { return int(graph_.nodes().size()); }
@@ -93,7 +82,7 @@ class Program {
   void repeat_before(NodeId node);
   std::byte* place(BufferId id) const;
   OperationMemory memory_of(NodeId node) const;
-  Gradients& gradients_of(NodeId node) { return gradients_[std::size_t(node)]; }
+  std::byte* gradient(int i) const { return i < 0 ? nullptr : place(first_gradient_ + i); }
   void sum_incoming(NodeId node);
   template <typename Work>
   void timed(NodeId node, Pass pass, const Work& work);
@@ -109,9 +98,9 @@ class Program {
   std::vector<BufferLife> lives_;
   std::vector<BufferId> activations_;
   std::vector<BufferId> workspaces_;
-  std::vector<Gradients> gradients_;
+  GradientPlan gradients_;
+  BufferId first_gradient_ = -1;  ///< of the plan's: the logits'
   BufferId labels_ = -1;
-  BufferId logits_gradient_ = -1;
   MemoryPlan plan_;
   std::byte* pool_ = nullptr;
   bool profiles_ = false;
