@@ -9,8 +9,8 @@
 
 #include <fmt/ranges.h>
 
+#include "backend/launches.hpp"
 #include "backend/roof.hpp"
-#include "base/bfloat16.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "commands/commands.hpp"
@@ -18,10 +18,9 @@
 #include "model/flops.hpp"
 #include "model/gpu_fusion.hpp"
 #include "model/registry.hpp"
-#include "rueda/data/dataset.hpp"
 
-// What a step of training costs on a GPU, by counting: the CUDA backend's
-// passes over memory, their bytes, their arithmetic, their launches.
+// What a step of training costs on a GPU, by counting: the launches of the CUDA
+// backend, their bytes, their arithmetic.
 
 namespace rueda {
 namespace {
@@ -57,153 +56,44 @@ constexpr auto kEfficiencies =
 /// Between two kernels of a recorded step.
 constexpr double kLaunchSeconds = 1e-6;
 
-/// What some launches do for a whole batch.
-struct Kernel : Work {
-  Part part;
-  int launches = 1;
-  double side = 0;  ///< of a convolution, as convolution_share takes it
+Part part_of(LaunchKind kind) {
+  switch (kind) {
+    case LaunchKind::conv_forward:
+    case LaunchKind::conv_data:
+    case LaunchKind::conv_weights:
+      return Part::conv;
+    case LaunchKind::norm_statistics:
+      return Part::statistics;
+    case LaunchKind::norm_apply:
+      return Part::apply;
+    case LaunchKind::norm_gradient_sums:
+      return Part::gradient_sums;
+    case LaunchKind::norm_input_gradient:
+      return Part::input_gradient;
+    default:
+      return Part::other;
+  }
+}
 
-  double share() const {
-    if (part == Part::conv) return convolution_share(side);
-    return kEfficiencies[std::size_t(part)].share();
-  }
-};
+double share_of(const Launch& launch) {
+  const Part part = part_of(launch.kind);
+  if (part == Part::conv) return convolution_share(launch.side);
+  return kEfficiencies[std::size_t(part)].share();
+}
 
-/// Counts the kernels of a step, layer by layer, as the CUDA backend launches them.
-class KernelCounter {
- public:
-  KernelCounter(const Graph& graph, std::size_t batch, std::size_t element_bytes)
-      : graph_(graph), batch_(double(batch)), element_(double(element_bytes)) {}
-
-  std::vector<Kernel> of(NodeId id) {
-    kernels_.clear();
-    std::visit([&](const auto& kind) { count(id, kind); }, graph_.node(id).kind);
-    return kernels_;
-  }
-
-  /// Makes the batch, computes the loss, and updates: weights and velocities by
-  /// gradients, running statistics, packed copies; in bf16 gradients are converted.
-  std::vector<Kernel> rest() const {
-    const double pixels = double(graph_.shape(graph_.input()).elements()) / kImageChannels;
-    double parameter = 20;
-    int launches = 4;
-    if (bf16()) {
-      parameter += 6 + 6;
-      launches = 5;
-    }
-    const bool clears = sums_in_epilogues();
-    return {{{0, batch_ * (kImageBytes + pixels * kStoredPixelBytes)}, Part::other, 2},
-            {{0, double(clears * graph_.statistics_count() * sizeof(float))},
-             Part::other,
-             4 + int(clears)},
-            {{0, double(graph_.parameter_count()) * parameter}, Part::other, launches}};
-  }
-
- private:
-  bool bf16() const { return element_ == sizeof(kernels::Bfloat16); }
-  /// So many times the activation that `id` puts out.
-  void move(NodeId id, Part part, double times) { add(part, times * bytes_of(id)); }
-  void add(Part part, double bytes, double flops = 0, int launches = 1) {
-    kernels_.push_back({{flops, bytes}, part, launches});
-  }
-  void add_product(double bytes, double flops, double side) {
-    kernels_.push_back({{flops, bytes}, Part::conv, 1, side});
-  }
-  double bytes_of(NodeId id) const {
-    return batch_ * element_ * double(graph_.shape(id).elements());
-  }
-  NodeId input(NodeId id) const { return graph_.node(id).inputs.front(); }
-  bool adds(NodeId id) const { return graph_.node(id).inputs.size() == 2; }
-  /// How many a node's backward reads: those of several readers come as two.
-  double gradients_of(NodeId id) const { return graph_.readers(id).size() > 1 ? 2 : 1; }
-
-  /// Whether the convolution that a batch norm reads has summed for it.
-  bool is_summed(NodeId norm) const { return bf16() && norm_to_sum(graph_, input(norm)) == norm; }
-  bool sums_in_epilogues() const {
-    for (NodeId id = 1; id <= graph_.logits(); ++id)
-      if (std::holds_alternative<BatchNormNode>(graph_.node(id).kind) && is_summed(id)) return true;
-    return false;
-  }
-
-  void count(NodeId, const InputNode&) {}
-  void count(NodeId id, const ConvNode& conv) {
-    const bool first = input(id) == graph_.input();
-    double padding = 1;
-    if (first) padding = kStoredPixelBytes / element_ / graph_.shape(input(id)).channels;
-    const double flops = batch_ * double(forward_flops(graph_, id)) * padding;
-    const double whole = bytes_of(input(id)) * padding;
-    double touched = whole;
-    if (conv.kernel == 1) touched /= conv.stride * conv.stride;
-    const double made = bytes_of(id);
-    double added = 0;
-    if (adds(id)) added = made;
-    const double weights = element_ * double(graph_.parameter(conv.weight).count) * padding;
-    const double window = double(conv.kernel) * conv.kernel;
-    const double in = graph_.shape(input(id)).channels * padding;
-    const double out = graph_.shape(id).channels;
-    const double side = std::min(out, in * window);
-    add_product(touched + made + weights + added, flops, side);
-    add_product(touched + made + weights, flops, side);
-    if (first)
-      add(Part::other, weights);  // its weight gradient loses the padded channels
-    else
-      add_product(made + whole + weights, flops, std::min(in, out * window));
-    if (conv.bias != kNone && !norm_sums_bias(graph_, id)) move(id, Part::other, 1);
-  }
-  void count(NodeId id, const BatchNormNode& norm) {
-    const double gradients = gradients_of(id);
-    const double addend = gradients_of(input(id)) - 1;
-    move(id, Part::statistics, is_summed(id) ? 0 : 1);
-    if (adds(id)) {
-      move(id, Part::apply, 3);
-      move(id, Part::gradient_sums, 1 + gradients + (norm.relu ? 2 : 1));
-      move(id, Part::input_gradient, 3 + addend);
-    } else {
-      move(id, Part::apply, 2);
-      move(id, Part::gradient_sums, 1 + gradients);
-      move(id, Part::input_gradient, 2 + gradients + addend);
-    }
-  }
-  // Forward and backward pass over the same memory.
-  void count(NodeId id, const AddNode&) { add(Part::other, 6 * bytes_of(id), 0, 2); }
-  void count(NodeId id, const PadShortcutNode&) { add(Part::other, 4 * bytes_of(id), 0, 2); }
-  void count(NodeId id, const GlobalAveragePoolNode&) {
-    add(Part::other, 2 * bytes_of(input(id)), 0, 2);
-  }
-  void count(NodeId id, const MaxPoolNode& pool) {
-    const double in = bytes_of(input(id));
-    const double out = bytes_of(id);
-    const double winners = out / element_;
-    double touched = in;
-    if (pool.kernel == 1) touched = out;
-    add(Part::other, touched + out + winners);
-    add(Part::other, in + out + winners);
-  }
-  /// Three products by cuBLAS, bias and its gradient.
-  void count(NodeId id, const DenseNode&) {
-    add(Part::other, 3 * (bytes_of(input(id)) + bytes_of(id)),
-        3 * batch_ * double(forward_flops(graph_, id)), 5);
-  }
-
-  const Graph& graph_;
-  double batch_;
-  double element_;  ///< bytes
-  std::vector<Kernel> kernels_;
-};
-
-/// What kernels take; seconds of a batch.
+/// What launches take; seconds of a batch.
 struct Cost {
   double flops = 0, bytes = 0, best = 0, floor = 0, plan = 0;
   int launches = 0;
 
-  void add(const Kernel& kernel, const Roof& roof) {
-    flops += kernel.flops;
-    bytes += kernel.bytes;
-    // Its work alone counts. NOLINTNEXTLINE(cppcoreguidelines-slicing)
-    const double seconds = roof.seconds({kernel});
+  void add(const Launch& launch, const Roof& roof) {
+    const Work work = launch.work();
+    flops += work.flops;
+    bytes += work.bytes;
+    const double seconds = roof.seconds({work});
     best += seconds;
-    plan += seconds / kernel.share() + kernel.launches * kLaunchSeconds;
-    launches += kernel.launches;
+    plan += seconds / share_of(launch) + kLaunchSeconds;
+    ++launches;
   }
   /// Of the roof, without what passes between kernels.
   double share() const { return best / (plan - launches * kLaunchSeconds); }
@@ -257,27 +147,27 @@ struct StepCost {
   Cost all;
 };
 
-StepCost cost_of(const Graph& graph, std::size_t batch, std::size_t element, const Roof& roof) {
-  KernelCounter counter(graph, batch, element);
+StepCost cost_of(const Graph& graph, std::size_t batch, Precision precision, const Roof& roof) {
+  const std::size_t element = precision == Precision::bf16 ? 2 : 4;
   StepCost step;
   for (const Efficiency& e : kEfficiencies)
     step.parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.share()), Cost());
-  const auto count = [&](const std::string& layer, const auto& kernels, double floor) {
-    Cost& cost = step.layers.emplace_back(layer, Cost{.floor = floor}).second;
-    step.all.floor += floor;
-    for (const Kernel& kernel : kernels)
-      for (Cost* sum : {&step.all, &step.parts[std::size_t(kernel.part)].second, &cost})
-        sum->add(kernel, roof);
-  };
   const auto least = [&](NodeId id, Pass pass) {
     return roof.seconds(work_of(graph, id, pass, batch, element));
   };
-  for (NodeId id = 1; id <= graph.logits(); ++id)
-    count(graph.node(id).name, counter.of(id),
-          least(id, Pass::forward) + least(id, Pass::backward));
   const double update = element == 2 ? 26 : 20;  // bytes a parameter
-  count("batch, loss, update", counter.rest(),
-        roof.seconds({{0, update * double(graph.parameter_count())}}));
+  const Work updates{0, update * double(graph.parameter_count())};
+  step.layers.emplace_back("batch, loss, update", Cost{.floor = roof.seconds({updates})});
+  for (NodeId id = 1; id <= graph.logits(); ++id)
+    step.layers.emplace_back(graph.node(id).name,
+                             Cost{.floor = least(id, Pass::forward) + least(id, Pass::backward)});
+  for (const auto& [layer, cost] : step.layers) step.all.floor += cost.floor;
+  for (const auto& [node, launch] :
+       step_launches(graph, int(batch), precision, usual_epilogue(precision))) {
+    step.all.add(launch, roof);
+    step.parts[std::size_t(part_of(launch.kind))].second.add(launch, roof);
+    step.layers[index(node)].second.add(launch, roof);
+  }
   auto& [title, convolutions] = step.parts[std::size_t(Part::conv)];
   title = fmt::format("convolutions, {:.0f} % on average", 100 * convolutions.share());
   step.parts.emplace_back("all", step.all);
@@ -289,10 +179,9 @@ StepCost cost_of(const Graph& graph, std::size_t batch, std::size_t element, con
 std::string roofline_text(const SummaryOptions& options) {
   const Roof roof = roof_of_user(options.roofline, options.precision);
   const std::size_t batch = options.batch_per_rank;
-  const std::size_t element = options.precision == Precision::bf16 ? 2 : 4;
   const Graph graph =
       fuse_additions(build_model(options.model, options.image_size, options.classes), kGpuFusions);
-  const StepCost step = cost_of(graph, batch, element, roof);
+  const StepCost step = cost_of(graph, batch, options.precision, roof);
   const auto images = double(batch);
   return fmt::format(
              "Roofline of a training step of {}, {}, batch of {}, on {}: {:.4g} TFLOP/s, "
@@ -307,7 +196,7 @@ std::string roofline_text(const SummaryOptions& options) {
              "floor", 8,
              "the minimum work, with the usual fusions, at the rates of the GPU; per image, as "
              "all figures but launches") +
-         paragraph("best", 8, "the kernels of the CUDA backend at the rates of the GPU") +
+         paragraph("best", 8, "the launches of the CUDA backend at the rates of the GPU") +
          paragraph("plan", 8,
                    "the same at the share that stands with each part, and 1 us between kernels");
 }

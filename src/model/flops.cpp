@@ -14,7 +14,8 @@ double forked_elements(const Graph& graph, NodeId id) {
   return double((readers.size() - 1) * graph.shape(input).elements());
 }
 
-/// Elements of the first input that a node reads: strides may leave out most of them.
+}  // namespace
+
 double touched_elements(const Graph& graph, const Node& node) {
   const Shape in = graph.shape(node.inputs.front());
   int window = in.height;
@@ -24,8 +25,6 @@ double touched_elements(const Graph& graph, const Node& node) {
   const double read = double(window) * window * node.output.height * node.output.width;
   return std::min(double(in.elements()), read * in.channels);
 }
-
-}  // namespace
 
 std::uint64_t forward_flops(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);

@@ -26,6 +26,10 @@ std::uint64_t forward_flops(const Graph& graph);
 /// 3 * forward less one forward of the convolutions that read the input.
 std::uint64_t training_flops(const Graph& graph);
 
+/// Elements of the first input that a node reads, for one image: strides may leave out most of
+/// them.
+double touched_elements(const Graph& graph, const Node& node);
+
 /// What a kernel has to do at least. Bytes: what it reads and writes, each once.
 struct Work {
   double flops = 0;

@@ -17,6 +17,12 @@ bool norm_sums_bias(const Graph& graph, NodeId conv) {
   return std::holds_alternative<BatchNormNode>(first.kind) && reads_once && reads_first;
 }
 
+ParameterId summed_bias(const Graph& graph, NodeId id) {
+  const auto* conv = std::get_if<ConvNode>(&graph.node(id).kind);
+  if (conv == nullptr || !norm_sums_bias(graph, id)) return kNone;
+  return conv->bias;
+}
+
 std::optional<NodeId> norm_to_sum(const Graph& graph, NodeId conv) {
   const Node& node = graph.node(conv);
   const auto* kind = std::get_if<ConvNode>(&node.kind);

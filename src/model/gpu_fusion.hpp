@@ -19,6 +19,8 @@ inline constexpr int kStoredPixelBytes = 16;
 /// way: what the norm's backward writes is then the whole gradient of the
 /// convolution's output.
 bool norm_sums_bias(const Graph& graph, NodeId conv);
+/// The bias whose gradient a batch norm that reads node `id` sums so; kNone: it is none.
+ParameterId summed_bias(const Graph& graph, NodeId id);
 
 /// The batch norm whose sums the convolution `conv` can take on its way, in
 /// bf16. cuDNN's engines that do so are of an older kind (sm_80), like those

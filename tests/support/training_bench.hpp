@@ -80,8 +80,11 @@ struct SoloTraining {
         graph(build_model(config.model, config.image_size, kClasses)),
         plan(with_shares(plan_run(config, 1, data.train.size()), shares)),
         backend(std::move(on)),
-        replica(graph, *backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
-                plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes()) {
+        replica(graph, *backend,
+                std::make_unique<ReplicaPlan>(
+                    graph, *backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
+                    plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes(),
+                    Recompute::none, 1)) {
     replica.initialise(config.seed);
   }
 

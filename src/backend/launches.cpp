@@ -1,0 +1,133 @@
+#include "backend/launches.hpp"
+
+#include "backend/gradient_plan.hpp"
+#include "base/bfloat16.hpp"
+#include "model/gpu_fusion.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/data/dataset.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kFloat = sizeof(float);
+
+/// What works for no node.
+Launch launch(LaunchKind kind, double read, double written) {
+  return {kind, {{Tensor::input, read}}, {{Tensor::output, written}}};
+}
+
+/// Lists a step.
+class StepLister {
+ public:
+  StepLister(const Graph& graph, int batch, Precision precision, Epilogue epilogue)
+      : graph_(graph), batch_(batch), precision_(precision), epilogue_(epilogue) {}
+
+  std::vector<StepLaunch> list() && {
+    make_batch();
+    forward();
+    loss();
+    backward();
+    update();
+    return std::move(launches_);
+  }
+
+ private:
+  NodeLaunches of(NodeId id) const {
+    return NodeLaunches({graph_, id, batch_, Mode::train}, precision_);
+  }
+  void add(Launch launch) { add(graph_.input(), {std::move(launch)}); }
+  void add(NodeId id, const std::vector<Launch>& launches) {
+    for (const Launch& launch : launches) launches_.push_back({id, launch});
+  }
+
+  /// The rank's slot, the numbers of the images, then the images.
+  void make_batch() {
+    add(launch(LaunchKind::copy, 0, kSlotFloats * kFloat));
+    add(launch(LaunchKind::copy, 0, batch_ * sizeof(std::uint32_t)));
+    const double chosen = sizeof(std::uint32_t) + kImageBytes + sizeof(std::uint8_t);
+    const Shape image = graph_.shape(graph_.input());
+    const double pixels = double(image.height) * image.width;
+    add(launch(LaunchKind::make_batch, batch_ * chosen,
+               batch_ * (pixels * kStoredPixelBytes + sizeof(std::int32_t))));
+  }
+
+  /// cuDNN adds sums to what is there, so all statistics are cleared before the first node.
+  void forward() {
+    std::vector<StepLaunch> nodes;
+    std::swap(nodes, launches_);
+    bool sums = false;
+    for (NodeId id = 1; id <= graph_.logits(); ++id) add(id, of(id).forward(epilogue_));
+    for (const StepLaunch& step : launches_) sums = sums || step.launch.uses(Tensor::sums);
+    std::swap(nodes, launches_);
+    if (sums) add(launch(LaunchKind::clear, 0, double(graph_.statistics_count()) * kFloat));
+    launches_.insert(launches_.end(), nodes.begin(), nodes.end());
+  }
+
+  void loss() {
+    const double logits = double(batch_) * graph_.classes() * kFloat;
+    const double losses = batch_ * (kFloat + sizeof(bool));
+    const double statistics = double(graph_.statistics_count()) * kFloat;
+    add(launch(LaunchKind::softmax_loss, logits + batch_ * sizeof(std::int32_t) + kFloat,
+               logits + losses));
+    add(launch(LaunchKind::sum_losses, losses, 2 * kFloat));
+    add(launch(LaunchKind::weigh_statistics, 2 * statistics, statistics));
+    add(launch(LaunchKind::write_step_sums, statistics + 3 * kFloat, sizeof(StepSums)));
+  }
+
+  void backward() {
+    std::vector<OperationNeeds> needs(1);
+    for (NodeId id = 1; id <= graph_.logits(); ++id) needs.push_back(of(id).needs());
+    const GradientPlan plan = plan_gradients(graph_, needs);
+    for (NodeId id = graph_.logits(); id >= 1; --id) {
+      const GradientRoute& route = plan.routes[index(id)];
+      const double bytes = batch_ * double(graph_.shape(id).elements()) *
+                           (is_bf16(graph_.node(id), precision_) ? 2 : 4);
+      for (std::size_t i = 0; i < route.sums(); ++i)
+        add(id, {launch(LaunchKind::add_activations, 2 * bytes, bytes)});
+      add(id, of(id).backward({.summands = route.summands(),
+                               .adds = route.addend >= 0,
+                               .wants_input = route.outgoing.front() >= 0}));
+    }
+  }
+
+  /// Of all parameters, then the step's sums to the host, running statistics, packed weights.
+  void update() {
+    const auto parameters = double(graph_.parameter_count());
+    const double statistics = double(graph_.statistics_count()) * kFloat;
+    add(launch(LaunchKind::sgd_update, 3 * parameters * kFloat, 2 * parameters * kFloat));
+    add(launch(LaunchKind::copy, sizeof(StepSums) + kSlotFloats * kFloat, 0));
+    add(launch(LaunchKind::copy, sizeof(RankFlags), 0));
+    add(launch(LaunchKind::update_running, 2 * statistics, statistics));
+    if (precision_ == Precision::bf16)
+      add(launch(LaunchKind::narrow_weights, parameters * kFloat,
+                 parameters * sizeof(kernels::Bfloat16)));
+    for (const NodeId id : graph_.readers(graph_.input())) {
+      const auto& conv = std::get<ConvNode>(graph_.node(id).kind);
+      const double plain = double(graph_.parameter(conv.weight).count);
+      const double stored = plain / graph_.shape(graph_.input()).channels * kStoredPixelBytes;
+      add(launch(LaunchKind::pad_channels, plain * kFloat, stored));
+    }
+  }
+
+  const Graph& graph_;
+  int batch_;
+  Precision precision_;
+  Epilogue epilogue_;
+  std::vector<StepLaunch> launches_;
+};
+
+}  // namespace
+
+int stored_channels(const Graph& graph, NodeId node, Precision precision) {
+  const int channels = graph.shape(node).channels;
+  if (node != graph.input()) return channels;
+  const int unit = kStoredPixelBytes / (precision == Precision::bf16 ? 2 : 4);
+  return (channels + unit - 1) / unit * unit;
+}
+
+std::vector<StepLaunch> step_launches(const Graph& graph, int batch, Precision precision,
+                                      Epilogue epilogue) {
+  return StepLister(graph, batch, precision, epilogue).list();
+}
+
+}  // namespace rueda

@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "backend/launches.hpp"
+#include "base/bfloat16.hpp"
+#include "model/gpu_fusion.hpp"
+
+namespace rueda {
+namespace {
+
+using enum Tensor;
+
+std::size_t element_bytes(bool bf16) { return bf16 ? sizeof(kernels::Bfloat16) : sizeof(float); }
+
+/// Lists launches by the kind of a node.
+class Lister {
+ public:
+  Lister(const NodeRequest& request, Precision precision)
+      : r_(request), precision_(precision), node_(request.self()) {}
+
+  std::vector<Launch> take() && { return std::move(launches_); }
+
+  void forward(const InputNode&, Epilogue) {}
+  void forward(const ConvNode& conv, Epilogue epilogue) {
+    std::vector<Tensor> added;
+    if (conv.bias != kNone) added.push_back(bias);
+    if (adds()) added.push_back(residual);
+    std::vector<Tensor> reads = {input, weights};
+    std::vector<Tensor> writes = {output};
+    const bool fused = epilogue != Epilogue::none;
+    if (fused) reads.insert(reads.end(), added.begin(), added.end());
+    if (epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.node))
+      writes.insert(writes.end(), {sums, square_sums});
+    list_product(LaunchKind::conv_forward, std::move(reads), std::move(writes));
+    if (fused || added.empty()) return;
+    added.push_back(output);
+    list(LaunchKind::add_bias, std::move(added), {output});
+  }
+  void forward(const BatchNormNode& norm, Epilogue epilogue) {
+    const bool summed = epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.input()) == r_.node;
+    if (r_.mode == Mode::train && summed)
+      list(LaunchKind::norm_finish_sums, {statistics}, {statistics});
+    else if (r_.mode == Mode::train)
+      list(LaunchKind::norm_statistics, {input}, {statistics});
+    recompute(norm, epilogue);
+  }
+  void forward(const AddNode&, Epilogue) {
+    list(LaunchKind::add_activations, {input, residual}, {output});
+  }
+  void forward(const MaxPoolNode&, Epilogue) {
+    std::vector<Tensor> writes = {output};
+    if (r_.mode == Mode::train) writes.push_back(winners);
+    list(LaunchKind::max_pool, {input}, std::move(writes));
+  }
+  void forward(const PadShortcutNode&, Epilogue) {
+    list(LaunchKind::pad_shortcut, {input}, {output});
+  }
+  void forward(const GlobalAveragePoolNode&, Epilogue) {
+    list(LaunchKind::average_pool, {input}, {output});
+  }
+  void forward(const DenseNode&, Epilogue) {
+    list_product(LaunchKind::dense_forward, {input, weights}, {output});
+    list(LaunchKind::add_bias, {output, bias}, {output});
+  }
+
+  template <typename Kind>
+  void recompute(const Kind& kind, Epilogue epilogue) {
+    forward(kind, epilogue);
+  }
+  void recompute(const BatchNormNode&, Epilogue) {
+    std::vector<Tensor> reads = {input, gamma, beta, statistics};
+    if (adds()) reads.push_back(residual);
+    list(LaunchKind::norm_apply, std::move(reads), {output});
+  }
+
+  void backward(const InputNode&, const GradientUse&) {}
+  void backward(const ConvNode& conv, const GradientUse& use) {
+    if (use.wants_input)
+      list_product(LaunchKind::conv_data, {output_gradient, weights}, {input_gradient});
+    list_product(LaunchKind::conv_weights, {input, output_gradient}, {weight_gradient});
+    if (stored() != channels())
+      list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
+    list_conversion();
+    if (conv.bias != kNone && !norm_sums_bias(r_.graph, r_.node))
+      list(LaunchKind::column_sums, {output_gradient}, {bias_gradient});
+  }
+  void backward(const BatchNormNode& norm, const GradientUse& use) {
+    std::vector<Tensor> entering = {output_gradient};
+    if (use.summands > 1) entering.push_back(other_gradient);
+    std::vector<Tensor> reads = {input, gamma, beta, statistics};
+    std::vector<Tensor> writes = {gamma_gradient, beta_gradient};
+    auto again = reads;  // by the second pass, with what the first has found
+    again.insert(again.end(), writes.begin(), writes.end());
+    reads.insert(reads.end(), entering.begin(), entering.end());
+    if (adds()) {
+      if (norm.relu) reads.push_back(output);
+      writes.push_back(residual_gradient);
+      entering = {residual_gradient};
+    }
+    list(LaunchKind::norm_gradient_sums, std::move(reads), std::move(writes));
+    if (!use.wants_input) return;
+    again.insert(again.end(), entering.begin(), entering.end());
+    if (use.adds) again.push_back(addend);
+    list(LaunchKind::norm_input_gradient, std::move(again), written_with_input_gradient());
+  }
+  void backward(const AddNode& add, const GradientUse& use) {
+    if (!add.relu) return;  // the gradient of a sum is that of its summands
+    std::vector<Tensor> reads = {output, output_gradient};
+    if (use.summands > 1) reads.push_back(other_gradient);
+    list(LaunchKind::mask_gradient, std::move(reads), {input_gradient});
+  }
+  void backward(const MaxPoolNode&, const GradientUse&) {
+    list(LaunchKind::max_pool_backward, {output_gradient, winners}, {input_gradient});
+  }
+  void backward(const PadShortcutNode&, const GradientUse& use) {
+    if (!use.wants_input) return;
+    list(LaunchKind::pad_shortcut_backward, {output_gradient}, {input_gradient});
+  }
+  void backward(const GlobalAveragePoolNode&, const GradientUse& use) {
+    if (!use.wants_input) return;
+    list(LaunchKind::average_pool_backward, {output_gradient}, {input_gradient});
+  }
+  void backward(const DenseNode&, const GradientUse& use) {
+    list_product(LaunchKind::dense_weights, {input, output_gradient}, {weight_gradient});
+    list(LaunchKind::column_sums, {output_gradient}, {bias_gradient});
+    if (use.wants_input)
+      list_product(LaunchKind::dense_data, {output_gradient, weights}, {input_gradient});
+  }
+
+ private:
+  bool adds() const { return node_.inputs.size() == 2; }
+  int channels() const { return r_.graph.shape(r_.input()).channels; }
+  int stored() const { return stored_channels(r_.graph, r_.input(), precision_); }
+
+  void list(LaunchKind kind, std::vector<Tensor> reads, std::vector<Tensor> writes) {
+    launches_.push_back({kind, sized(kind, reads), sized(kind, writes)});
+  }
+  void list_product(LaunchKind kind, std::vector<Tensor> reads, std::vector<Tensor> writes) {
+    list(kind, std::move(reads), std::move(writes));
+    const double padding = double(stored()) / channels();
+    launches_.back().flops = r_.batch * double(forward_flops(r_.graph, r_.node)) * padding;
+    const auto* conv = std::get_if<ConvNode>(&node_.kind);
+    if (conv == nullptr) return;
+    const double window = conv->kernel * conv->kernel;
+    double rows = conv->filters, columns = stored() * window;
+    if (kind == LaunchKind::conv_data) rows = stored(), columns = conv->filters * window;
+    launches_.back().side = std::min(rows, columns);
+  }
+
+  /// After the last weight gradient of all, those that no announcement has
+  /// converted: of one bucket all that lie in the arena's bf16 copy.
+  void list_conversion() {
+    if (!is_bf16(node_, precision_)) return;
+    double count = 0;
+    for (NodeId id = 1; id <= r_.graph.logits(); ++id) {
+      const auto* conv = std::get_if<ConvNode>(&r_.graph.node(id).kind);
+      if (conv == nullptr) continue;
+      if (id < r_.node) return;
+      const bool in_copy = r_.graph.node(id).inputs.front() != r_.graph.input();
+      if (in_copy) count += double(r_.graph.parameter(conv->weight).count);
+    }
+    if (count == 0) return;
+    launches_.push_back({LaunchKind::widen_gradients,
+                         {{weight_gradient, count * sizeof(kernels::Bfloat16)}},
+                         {{arena_gradient, count * sizeof(float)}}});
+  }
+
+  /// The batch norm's input may be a convolution's output, with or without another's in it.
+  std::vector<Tensor> written_with_input_gradient() const {
+    std::vector<Tensor> writes = {input_gradient};
+    const NodeId conv = r_.input();
+    if (summed_bias(r_.graph, conv) != kNone) writes.push_back(summed_bias_gradient);
+    const NodeId other = r_.graph.node(conv).inputs.back();
+    if (summed_bias(r_.graph, other) != kNone) writes.push_back(passed_bias_gradient);
+    return writes;
+  }
+
+  std::vector<TensorBytes> sized(LaunchKind kind, const std::vector<Tensor>& tensors) const {
+    std::vector<TensorBytes> result;
+    for (const Tensor tensor : tensors) result.push_back({tensor, bytes_of(kind, tensor)});
+    return result;
+  }
+  double bytes_of(LaunchKind kind, Tensor tensor) const {
+    const auto outputs = double(node_.output.elements()) * r_.batch;
+    const auto element = double(element_bytes(is_bf16(node_, precision_)));
+    const double padding = double(stored()) / channels();
+    const auto whole_input = double(r_.graph.shape(r_.input()).elements()) * r_.batch *
+                             double(element_bytes(is_bf16(r_.graph.node(r_.input()), precision_)));
+    switch (tensor) {
+      case input:
+        return whole_input * padding * touched_elements(r_.graph, node_) /
+               double(r_.graph.shape(r_.input()).elements());
+      case input_gradient:
+      case addend:
+        return whole_input;
+      case residual:
+      case output:
+      case residual_gradient:
+      case output_gradient:
+      case other_gradient:
+        return outputs * element * touched_share(kind, tensor);
+      case winners:
+        return outputs;
+      case weights:
+      case weight_gradient:
+        return weight_count() * padding * element * touched_share(kind, tensor);
+      case arena_gradient:
+        return weight_count() * sizeof(float);
+      case statistics:
+        return 2 * double(node_.output.channels) * sizeof(float);
+      default:  // of each channel
+        return double(node_.output.channels) * sizeof(float);
+    }
+  }
+  /// Gradients of padded channels are not read.
+  double touched_share(LaunchKind kind, Tensor tensor) const {
+    if (kind == LaunchKind::pad_shortcut_backward && tensor == output_gradient)
+      return double(channels()) / node_.output.channels;
+    if (kind == LaunchKind::drop_channels) return double(channels()) / stored();
+    return 1;
+  }
+  double weight_count() const {
+    double most = 0;
+    for_each_parameter(node_.kind, [&](ParameterId id) {
+      most = std::max(most, double(r_.graph.parameter(id).count));
+    });
+    return most;
+  }
+
+  const NodeRequest& r_;
+  Precision precision_;
+  const Node& node_;
+  std::vector<Launch> launches_;
+};
+
+struct Needs {
+  const NodeRequest& r;
+  bool adds() const { return r.self().inputs.size() == 2; }
+
+  OperationNeeds operator()(const ConvNode&) const {
+    if (adds()) return {.keeps_input = true, .passes_gradient = 0b10};
+    return {.keeps_input = true};
+  }
+  OperationNeeds operator()(const BatchNormNode& norm) const {
+    return {.keeps_input = true,
+            .keeps_output = adds() && norm.relu,
+            .sums_gradients = true,
+            .adds_to_gradient = true};
+  }
+  OperationNeeds operator()(const AddNode& add) const {
+    if (!add.relu) return {.passes_gradient = 0b11};
+    return {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
+  }
+  OperationNeeds operator()(const MaxPoolNode&) const {
+    if (r.mode != Mode::train) return {};
+    return {.workspace_bytes = std::size_t(r.batch) * r.self().output.elements()};
+  }
+  OperationNeeds operator()(const DenseNode&) const { return {.keeps_input = true}; }
+  template <typename Kind>
+  OperationNeeds operator()(const Kind&) const {
+    return {};
+  }
+};
+
+}  // namespace
+
+OperationNeeds NodeLaunches::needs() const { return std::visit(Needs{r_}, r_.self().kind); }
+
+std::vector<Launch> NodeLaunches::forward(Epilogue epilogue) const {
+  Lister lister(r_, precision_);
+  std::visit([&](const auto& kind) { lister.forward(kind, epilogue); }, r_.self().kind);
+  return std::move(lister).take();
+}
+
+std::vector<Launch> NodeLaunches::recompute(Epilogue epilogue) const {
+  Lister lister(r_, precision_);
+  std::visit([&](const auto& kind) { lister.recompute(kind, epilogue); }, r_.self().kind);
+  return std::move(lister).take();
+}
+
+std::vector<Launch> NodeLaunches::backward(const GradientUse& use) const {
+  Lister lister(r_, precision_);
+  std::visit([&](const auto& kind) { lister.backward(kind, use); }, r_.self().kind);
+  return std::move(lister).take();
+}
+
+}  // namespace rueda
