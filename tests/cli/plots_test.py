@@ -4,7 +4,9 @@
 usage: plots_test.py
 """
 
+import contextlib
 import importlib.util
+import io
 import json
 import math
 import os
@@ -25,6 +27,7 @@ BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # as Python is by itself
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     import plot_layers
+    import plot_report
     from plotting import (
         bandwidth, bars, batches, communication, confusion, factors, lines, output, phases, predictions, quantity, slides,
     )  # fmt: skip
@@ -442,10 +445,11 @@ class Files(unittest.TestCase):
         self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
 
     def page_of(self, content):
-        """Its texts, and the HTML before and behind the list of sections."""
+        """Its texts, and the HTML before and behind the list of sections. Drawn in this process, which has matplotlib."""
         made.write(self.folder, content)
-        done = self.run_script(self.folder, "--formats", "png")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            code = plot_report.main([str(self.folder), "--formats", "png"])
+        self.assertEqual((code, said.getvalue()), (0, ""))
         html = (self.folder / "report.html").read_text(encoding="utf-8")
         return Page(html), *html.split("<nav", 1)
 
