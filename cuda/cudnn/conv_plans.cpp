@@ -24,7 +24,7 @@ cudnnDataType_t cudnn_type(Element element) {
 
 TensorSpec activation(const OperationRequest& r, NodeId node) {
   const ImageShape s = r.shape_of(node);
-  return {{s.images, stored_channels(r.graph, node, r.context), s.height, s.width},
+  return {{s.images, stored_channels(r.graph, node, r.context.precision), s.height, s.width},
           cudnn_type(r.element())};
 }
 
@@ -43,7 +43,6 @@ std::string extents(const TensorSpec& spec) {
 ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
     : r_(r),
       geometry_{conv.stride, conv.padding},
-      has_bias_(conv.bias != kNone),
       x_(activation(r, r.input())),
       y_(activation(r, r.node)) {
   w_ = {{conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element())};
@@ -63,9 +62,41 @@ std::string ConvPlans::key(const char* what) const {
   return text;
 }
 
-const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
-  const bool bias = fused && has_bias_;
-  const bool residual = fused && r_.has_residual();
+CudnnGraph::Tensor ConvPlans::id_of(Tensor tensor) {
+  switch (tensor) {
+    case Tensor::input:
+    case Tensor::input_gradient:
+      return kX;
+    case Tensor::weights:
+    case Tensor::weight_gradient:
+      return kW;
+    case Tensor::output:
+      return kY;
+    case Tensor::bias:
+      return kBias;
+    case Tensor::residual:
+      return kResidual;
+    case Tensor::output_gradient:
+      return kDy;
+    case Tensor::sums:
+      return kSums;
+    default:
+      return kSquareSums;
+  }
+}
+
+const CudnnPlan* ConvPlans::find(const Launch& launch) const {
+  if (launch.kind == LaunchKind::conv_weights)
+    return gradient(ConvDirection::weight_gradient, key("weight gradient"), dw_);
+  if (launch.kind == LaunchKind::conv_data)
+    return gradient(ConvDirection::data_gradient, key("data gradient"), w_);
+  return forward(launch);
+}
+
+const CudnnPlan* ConvPlans::forward(const Launch& launch) const {
+  const bool bias = launch.uses(Tensor::bias);
+  const bool residual = launch.uses(Tensor::residual);
+  const bool sums = launch.uses(Tensor::sums);
   std::string name = key("forward");
   if (bias) name += " + bias";
   if (residual) name += " + residual";
@@ -85,12 +116,6 @@ const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
     const TensorSpec channels{{1, y_.dims[1], 1, 1}, CUDNN_DATA_FLOAT, sizeof(float)};
     if (sums) g.channel_sums(y, g.tensor(kSums, channels), g.tensor(kSquareSums, channels));
   });
-}
-
-const CudnnPlan* ConvPlans::gradient(ConvDirection direction) const {
-  if (direction == ConvDirection::weight_gradient)
-    return gradient(direction, key("weight gradient"), dw_);
-  return gradient(direction, key("data gradient"), w_);
 }
 
 const CudnnPlan* ConvPlans::gradient(ConvDirection direction, const std::string& name,

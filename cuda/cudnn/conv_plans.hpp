@@ -15,10 +15,12 @@ class ConvPlans {
   /// computed. From 1: 0 would look like an id that was never set.
   enum : CudnnGraph::Tensor { kX = 1, kW, kY, kBias, kResidual, kDy, kSums, kSquareSums };
 
-  /// With bias and residual in its epilogue if `fused`, and there, if `sums`,
-  /// the sums of the output's channels too. Null: no engine.
-  const CudnnPlan* forward(bool fused, bool sums = false) const;
-  const CudnnPlan* gradient(ConvDirection direction) const;
+  /// What stands for a tensor of a launch.
+  static CudnnGraph::Tensor id_of(Tensor tensor);
+
+  /// For a launch of a convolution in any direction, forward with what it uses
+  /// in its epilogue. Null: no engine.
+  const CudnnPlan* find(const Launch& launch) const;
 
   /// Numbers in the weights, padded channels included.
   std::size_t weight_count() const { return w_.elements(); }
@@ -26,12 +28,12 @@ class ConvPlans {
 
  private:
   std::string key(const char* what) const;
+  const CudnnPlan* forward(const Launch& launch) const;
   const CudnnPlan* gradient(ConvDirection direction, const std::string& name,
                             const TensorSpec& weights) const;
 
   OperationRequest r_;
   ConvGeometry geometry_;
-  bool has_bias_;
   TensorSpec x_, w_, dw_, y_;
 };
 

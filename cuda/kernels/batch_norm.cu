@@ -200,27 +200,31 @@ void norm_apply(const NormWork& w, cudaStream_t stream) {
   });
 }
 
-void norm_backward(const NormWork& w, const NormGradient& gradient, cudaStream_t stream) {
+void norm_gradient_sums(const NormWork& w, const NormGradient& g, cudaStream_t stream) {
   with_type(w.element, [&]<typename T>() {
-    NormGradient g = gradient;
-    const bool packed = packs_columns<T>(w, g);
     const auto sum = [&](auto width, auto relu, auto residual, auto two) {
       for_each_in_columns<width>(w.rows, w.channels, GradientSums<T, relu, residual, two>{w, g},
                                  w.scratch, stream);
     };
-    const auto apply = [&](auto width, auto relu, auto two, auto adds, auto summed) {
-      for_each_in_columns<width>(
-          w.rows, w.channels, InputGradient<T, relu, two, adds, summed>{w, g}, w.scratch, stream);
-    };
+    with_width<T>(packs_columns<T>(w, g), sum, w.relu, g.residual_gradient != nullptr,
+                  g.dy_other != nullptr);
+  });
+}
+
+void norm_input_gradient(const NormWork& w, const NormGradient& gradient, cudaStream_t stream) {
+  with_type(w.element, [&]<typename T>() {
+    NormGradient g = gradient;
     const bool kept = g.residual_gradient != nullptr;
-    with_width<T>(packed, sum, w.relu, kept, g.dy_other != nullptr);
-    if (g.dx == nullptr) return;
     if (kept) {  // what enters the normalisation
       g.dy = g.residual_gradient;
       g.dy_other = nullptr;
     }
-    with_width<T>(packed, apply, w.relu && !kept, g.dy_other != nullptr, g.addend != nullptr,
-                  g.input_sums[0] != nullptr || g.input_sums[1] != nullptr);
+    const auto apply = [&](auto width, auto relu, auto two, auto adds, auto summed) {
+      for_each_in_columns<width>(
+          w.rows, w.channels, InputGradient<T, relu, two, adds, summed>{w, g}, w.scratch, stream);
+    };
+    with_width<T>(packs_columns<T>(w, g), apply, w.relu && !kept, g.dy_other != nullptr,
+                  g.addend != nullptr, g.input_sums[0] != nullptr || g.input_sums[1] != nullptr);
   });
 }
 

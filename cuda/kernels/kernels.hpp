@@ -186,10 +186,13 @@ void norm_statistics(const NormWork& work, cudaStream_t stream);
 void norm_finish_sums(const NormWork& work, cudaStream_t stream);
 /// y from x and the statistics.
 void norm_apply(const NormWork& work, cudaStream_t stream);
-/// All of backward. With a residual the mask is y's and dy + dy_other goes,
+/// dgamma and dbeta. With a residual the mask is y's and dy + dy_other goes,
 /// masked, to residual_gradient; without one it is recomputed from x, and y is
 /// not read.
-void norm_backward(const NormWork& work, const NormGradient& gradient, cudaStream_t stream);
+void norm_gradient_sums(const NormWork& work, const NormGradient& gradient, cudaStream_t stream);
+/// dx, from dgamma and dbeta. With a residual, residual_gradient is read in
+/// place of dy and dy_other.
+void norm_input_gradient(const NormWork& work, const NormGradient& gradient, cudaStream_t stream);
 
 /// sums[c] = sum over rows of from[row][c], in a fixed order: a bias gradient.
 void column_sums(Element element, float* sums, const void* from, std::size_t rows, int channels,

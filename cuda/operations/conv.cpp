@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,40 +18,43 @@ namespace {
 /// cuDNN says nothing of a workspace's alignment; cudaMalloc's own is safe.
 constexpr std::size_t kWorkspaceAlignment = 256;
 
+bool is_product(const Launch& launch) { return launch.side > 0; }
+
+const char* words_of_product(LaunchKind kind) {
+  if (kind == LaunchKind::conv_data) return "data gradient";
+  if (kind == LaunchKind::conv_weights) return "weight gradient";
+  return "forward pass";
+}
+
 /// Convolution in its three directions by cuDNN, bias and residual addition in
 /// the forward epilogue where an engine has that, and there the sums for the
 /// batch norm that reads the output. The weight gradient goes to the arena at
 /// once where it is fp32 and unpadded. In bf16 it is converted together with
 /// others; a padded one is staged in scratch memory.
-class Conv final : public Operation {
+class Conv final : public PlannedOperation {
  public:
-  Conv(const OperationRequest& r, const ConvNode& conv) : r_(r), conv_(conv), plans_(r, conv) {
+  Conv(const OperationRequest& r, const ConvNode& conv)
+      : PlannedOperation(r), conv_(conv), plans_(r, conv) {
     r.context.packed.request(r.graph, conv.weight, r.element(), plans_.stored_input_channels());
     plan_forward(r.full);
-    if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
+    if (r.mode != Mode::train) return;
+    for (const Launch& l : launches_.backward({.wants_input = r.input() != r.graph.input()}))
+      if (is_product(l)) plan(l) = require(plans_.find(l), l.kind);
   }
 
-  OperationNeeds needs() const override {
-    if (r_.has_residual()) return {.keeps_input = true, .passes_gradient = 0b10};
-    return {.keeps_input = true};
-  }
-
-  void bind(const OperationMemory& m) override {
-    memory_ = m;
-    void* weights = const_cast<void*>(r_.context.packed.at(r_.graph, conv_.weight));
-    bind_forward(weights);
-    recompute_pack_ = forward_tensors(weights, static_cast<float*>(r_.context.scratch.get()));
-    if (m.output_gradients.empty()) return;
-    void* dy = m.output_gradients[0];
-    weights_pack_ = bind_tensors(
-        {{ConvPlans::kX, m.inputs[0]}, {ConvPlans::kDy, dy}, {ConvPlans::kW, gradient_target()}},
-        plan_workspace());
-    require_run(weights_, weights_pack_, "weight gradient");
-    if (data_ == nullptr || m.input_gradients[0] == nullptr) return;
-    data_pack_ = bind_tensors(
-        {{ConvPlans::kDy, dy}, {ConvPlans::kW, weights}, {ConvPlans::kX, m.input_gradients[0]}},
-        plan_workspace());
-    require_run(data_, data_pack_, "data gradient");
+  void bind(const OperationMemory& memory) override {
+    PlannedOperation::bind(memory);
+    const Launch& fused = forward_.front();
+    if (epilogue_ != Epilogue::none && !runs(fused)) {
+      drop_epilogue();
+      require(plan(fused), fused.kind);
+      PlannedOperation::bind(memory);
+    }
+    for (const auto* launches : {&forward_, &backward_})
+      for (const Launch& l : *launches)
+        if (is_product(l)) bind_product(l);
+    if (summed_)
+      again_ = tensors_of(recompute_.front(), static_cast<float*>(r_.context.scratch.get()));
   }
 
   void forward() override {
@@ -56,45 +62,68 @@ class Conv final : public Operation {
       const auto all = std::as_writable_bytes(r_.context.parameters.batch_statistics);
       check(cudaMemsetAsync(all.data(), 0, all.size(), r_.stream()), "cudaMemsetAsync");
     }
-    compute(forward_pack_);
+    PlannedOperation::forward();
   }
-  /// The batch norm has made its statistics of the sums by now.
-  void recompute() override { compute(recompute_pack_); }
-
-  void backward() override {
-    if (data_pack_) execute(data_, data_pack_);
-    execute(weights_, weights_pack_);
-    unpack();
-    if (conv_.bias == kNone || norm_sums_bias(r_.graph, r_.node)) return;
-    column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
-                memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
-                r_.context.sum_scratch(), r_.stream());
+  /// The batch norm has made its statistics of the sums by now: new ones are for no reader.
+  void recompute() override {
+    if (!summed_) return PlannedOperation::recompute();
+    execute(recompute_.front().kind, again_);
   }
 
  private:
-  void bind_forward(void* weights) {
-    forward_pack_ = forward_tensors(weights, sums());
-    if (fused_ != nullptr && !runs(*fused_, forward_pack_)) {
-      drop_fused();
-      require(forward_, "forward pass");
-      forward_pack_ = forward_tensors(weights, nullptr);
+  struct Product {
+    const CudnnPlan* plan = nullptr;
+    Descriptor tensors;
+  };
+
+  Epilogue epilogue() const override { return epilogue_; }
+
+  void launch(const Launch& l) override {
+    Context& context = r_.context;
+    switch (l.kind) {
+      case LaunchKind::add_bias:
+        return add(at(l, Tensor::output), at(l, Tensor::bias), at(l, Tensor::residual));
+      case LaunchKind::drop_channels: {
+        const int stored = plans_.stored_input_channels();
+        return drop_channels(r_.element(), floats(l, Tensor::arena_gradient),
+                             at(l, Tensor::weight_gradient),
+                             plans_.weight_count() / std::size_t(stored), stored,
+                             r_.graph.shape(r_.input()).channels, r_.stream());
+      }
+      case LaunchKind::widen_gradients:
+        return context.packed.unpack_gradients(arena(), r_.stream());
+      case LaunchKind::column_sums:
+        return column_sums(r_.element(), floats(l, Tensor::bias_gradient),
+                           at(l, Tensor::output_gradient), r_.rows_of(r_.node), conv_.filters,
+                           context.sum_scratch(), r_.stream());
+      default:
+        execute(l.kind, products_.at(l.kind).tensors);
     }
-    if (fused_ == nullptr) require_run(forward_, forward_pack_, "forward pass");
+    if (l.kind == LaunchKind::conv_weights && r_.element() == Element::bf16 && !padded())
+      context.packed.gradient_computed(r_.graph, conv_.weight, arena(), r_.stream());
   }
 
-  void compute(const Descriptor& tensors) {
-    if (fused_ != nullptr) return execute(fused_, tensors);
-    execute(forward_, tensors);
-    if (!has_epilogue()) return;
-    const void* bias = nullptr;
-    const void* residual = nullptr;
-    if (conv_.bias != kNone) bias = r_.context.value(r_.graph, conv_.bias);
-    if (r_.has_residual()) residual = memory_.inputs[1];
-    add(memory_.output, bias, residual);
+  void* place_of(Tensor tensor) const override {
+    const Context& context = r_.context;
+    switch (tensor) {
+      case Tensor::weights:
+        return const_cast<void*>(context.packed.at(r_.graph, conv_.weight));
+      case Tensor::bias:
+        return context.value(r_.graph, conv_.bias);
+      case Tensor::weight_gradient:
+        return gradient_target();
+      case Tensor::bias_gradient:
+        return context.gradient(r_.graph, conv_.bias);
+      default:
+        return context.gradient(r_.graph, conv_.weight);
+    }
   }
+  float* arena() const { return r_.context.parameters.gradients.data(); }
 
-  const CudnnPlan* require(const CudnnPlan* plan, const char* what) {
-    if (plan == nullptr) refuse(what);
+  const CudnnPlan*& plan(const Launch& l) { return products_[l.kind].plan; }
+
+  const CudnnPlan* require(const CudnnPlan* plan, LaunchKind kind) {
+    if (plan == nullptr) refuse(words_of_product(kind));
     r_.context.request_scratch(plan->workspace_bytes, staging_bytes());
     return plan;
   }
@@ -109,11 +138,12 @@ class Conv final : public Operation {
     throw RunError(text);
   }
 
-  bool runs(const CudnnPlan& plan, const Descriptor& tensors) const {
-    return r_.context.plans->runs(plan, tensors, r_.context.workspace_room());
+  bool runs(const Launch& l) {
+    return r_.context.plans->runs(*plan(l), tensors_of(l, sums()), r_.context.workspace_room());
   }
-  void require_run(const CudnnPlan* plan, const Descriptor& tensors, const char* what) {
-    if (!runs(*plan, tensors)) require(nullptr, what);
+  void bind_product(const Launch& l) {
+    if (!runs(l)) refuse(words_of_product(l.kind));
+    products_.at(l.kind).tensors = tensors_of(l, sums());
   }
 
   bool has_epilogue() const { return conv_.bias != kNone || r_.has_residual(); }
@@ -127,38 +157,40 @@ class Conv final : public Operation {
   /// Engines with an epilogue are compiled when they are planned, most of a
   /// second each. The plan without is there in case that they do not run.
   void plan_forward(bool fuse) {
-    forward_ = plans_.forward(false);
-    if (fuse && has_epilogue()) plan_fused();
-    if (fused_ != nullptr) require(fused_, "forward pass");
-    if (forward_ != nullptr || fused_ == nullptr) require(forward_, "forward pass");
+    const Launch product = launches_.forward(Epilogue::none).front();
+    unfused_ = plans_.find(product);
+    plan(product) = unfused_;
+    if (fuse && has_epilogue()) plan_epilogue(product);
+    if (epilogue_ != Epilogue::none) require(plan(product), product.kind);
+    if (unfused_ != nullptr || epilogue_ == Epilogue::none) require(unfused_, product.kind);
   }
 
   /// What the sums save the batch norm is not timed. Engines that take them add
   /// by atomics, in any order, though cuDNN does not note it.
-  void plan_fused() {
+  void plan_epilogue(const Launch& product) {
     if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
-    if (summed_) fused_ = plans_.forward(true, true);
-    if (fused_ == nullptr) {
+    const CudnnPlan* fused = nullptr;
+    if (summed_) fused = plans_.find(launches_.forward(Epilogue::sums).front());
+    if (fused == nullptr) {
       summed_.reset();
-      fused_ = plans_.forward(true);
+      fused = plans_.find(launches_.forward(Epilogue::adds).front());
     }
+    if (fused == nullptr) return;
     if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
-    if (fused_ != nullptr && forward_ != nullptr &&
-        r_.context.plans->prefers_unfused(*fused_, *forward_, [this](auto at) {
+    epilogue_ = summed_ ? Epilogue::sums : Epilogue::adds;
+    plan(product) = fused;
+    if (unfused_ != nullptr &&
+        r_.context.plans->prefers_unfused(*fused, *unfused_, [this](auto at) {
           add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
         }))
-      drop_fused();
+      drop_epilogue();
   }
 
-  void drop_fused() {
+  void drop_epilogue() {
     if (summed_) r_.context.summed.erase({r_.batch, *summed_});
     summed_.reset();
-    fused_ = nullptr;
-  }
-
-  void plan_backward(bool wants_data) {
-    weights_ = require(plans_.gradient(ConvDirection::weight_gradient), "weight gradient");
-    if (wants_data) data_ = require(plans_.gradient(ConvDirection::data_gradient), "data gradient");
+    epilogue_ = Epilogue::none;
+    products_[LaunchKind::conv_forward].plan = unfused_;
   }
 
   bool padded() const {
@@ -180,13 +212,6 @@ class Conv final : public Operation {
     if (r_.element() == Element::fp32) return r_.context.gradient(r_.graph, conv_.weight);
     return r_.context.packed.gradient_at(r_.graph, conv_.weight);
   }
-  /// Whether backward computes no weight gradient after this one.
-  bool is_last_in_backward() const {
-    for (NodeId node = 1; node < r_.node; ++node)
-      if (std::holds_alternative<ConvNode>(r_.graph.node(node).kind)) return false;
-    return true;
-  }
-
   /// cuDNN's engines add sums to what they find there, and are not known to
   /// clear it. The first node of all does, for all: forward makes every
   /// statistic anew.
@@ -205,53 +230,38 @@ class Conv final : public Operation {
   }
 
   /// `sums`: where those of the channels go; those of the squares go after them.
-  Descriptor forward_tensors(void* weights, float* sums) const {
-    std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors = {{ConvPlans::kX, memory_.inputs[0]},
-                                                                 {ConvPlans::kW, weights},
-                                                                 {ConvPlans::kY, memory_.output}};
-    if (fused_ != nullptr && conv_.bias != kNone)
-      tensors.emplace_back(ConvPlans::kBias, r_.context.value(r_.graph, conv_.bias));
-    if (fused_ != nullptr && r_.has_residual())
-      tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
-    if (summed_) {
-      tensors.emplace_back(ConvPlans::kSums, sums);
-      tensors.emplace_back(ConvPlans::kSquareSums, sums + conv_.filters);
+  Descriptor tensors_of(const Launch& l, float* sums) const {
+    std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors;
+    for (const auto* list : {&l.reads, &l.writes}) {
+      for (const auto& [tensor, bytes] : *list) {
+        void* place = nullptr;
+        if (tensor == Tensor::sums)
+          place = sums;
+        else if (tensor == Tensor::square_sums)
+          place = sums + conv_.filters;
+        else
+          place = at(l, tensor);
+        tensors.emplace_back(ConvPlans::id_of(tensor), place);
+      }
     }
     return bind_tensors(tensors, plan_workspace());
   }
 
-  void execute(const CudnnPlan* plan, const Descriptor& tensors) {
-    const auto status =
-        cudnnBackendExecute(r_.context.cudnn.get(), plan->plan.get(), tensors.get());
+  void execute(LaunchKind kind, const Descriptor& tensors) {
+    const CudnnPlan& plan = *products_.at(kind).plan;
+    const auto status = cudnnBackendExecute(r_.context.cudnn.get(), plan.plan.get(), tensors.get());
     if (status == CUDNN_STATUS_SUCCESS) return;
-    throw RunError(fmt::format("cuDNN's engine {} does not run for layer {}: {}", plan->engine,
+    throw RunError(fmt::format("cuDNN's engine {} does not run for layer {}: {}", plan.engine,
                                r_.self().name, cudnn_words(status)));
   }
 
-  void unpack() {
-    float* arena = r_.context.parameters.gradients.data();
-    if (padded()) {
-      const int stored = plans_.stored_input_channels();
-      drop_channels(r_.element(), r_.context.gradient(r_.graph, conv_.weight),
-                    r_.context.scratch.get(), plans_.weight_count() / std::size_t(stored), stored,
-                    r_.graph.shape(r_.input()).channels, r_.stream());
-    } else if (r_.element() == Element::bf16) {
-      r_.context.packed.gradient_computed(r_.graph, conv_.weight, arena, r_.stream());
-    }
-    if (is_last_) r_.context.packed.unpack_gradients(arena, r_.stream());
-  }
-
-  OperationRequest r_;
   ConvNode conv_;
   ConvPlans plans_;
-  bool is_last_ = is_last_in_backward();
   std::optional<NodeId> summed_;  ///< the batch norm that finds its sums in place of statistics
-  const CudnnPlan* forward_ = nullptr;
-  const CudnnPlan* fused_ = nullptr;  ///< with its epilogue; takes the place of forward_
-  const CudnnPlan* data_ = nullptr;
-  const CudnnPlan* weights_ = nullptr;
-  Descriptor forward_pack_, recompute_pack_, data_pack_, weights_pack_;
-  OperationMemory memory_;
+  Epilogue epilogue_ = Epilogue::none;
+  const CudnnPlan* unfused_ = nullptr;  ///< takes the place of one with an epilogue
+  std::map<LaunchKind, Product> products_;
+  Descriptor again_;  ///< tensors of a recomputation whose sums have no reader
 };
 
 }  // namespace

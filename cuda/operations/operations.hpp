@@ -7,11 +7,12 @@
 #include <source_location>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
-#include "backend/precision.hpp"
+#include "backend/launches.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "cuda/device/handles.hpp"
 #include "cuda/kernels/kernels.hpp"
@@ -109,10 +110,8 @@ struct Context {
     return static_cast<SumScratch*>(sums.get());
   }
 
-  Element element() const {
-    if (precision == Precision::bf16) return Element::bf16;
-    return Element::fp32;
-  }
+  /// Of activations before the global pooling.
+  Element element() const { return precision == Precision::bf16 ? Element::bf16 : Element::fp32; }
   float* value(const Graph& graph, ParameterId id) const {
     return parameters.values.data() + graph.parameter(id).offset;
   }
@@ -122,9 +121,9 @@ struct Context {
 };
 
 /// What a node's output is kept in: everything after the global pooling is fp32.
-Element element_of(const Node& node, const Context& context);
-/// Channels in memory: those of the image are padded, so that tensor cores can read it.
-int stored_channels(const Graph& graph, NodeId node, const Context& context);
+inline Element element_of(const Node& node, const Context& context) {
+  return is_bf16(node, context.precision) ? Element::bf16 : Element::fp32;
+}
 /// Channels that the image is padded to.
 inline int image_channels(Element element) { return kStoredPixelBytes / int(bytes_of(element)); }
 
@@ -148,6 +147,45 @@ struct OperationRequest : NodeRequest {
   }
   /// Numbers in the output.
   std::size_t outputs() const { return rows_of(node) * std::size_t(self().output.channels); }
+};
+
+/// An operation that does the launches of its node, one after the other.
+class PlannedOperation : public Operation {
+ public:
+  explicit PlannedOperation(const OperationRequest& r) : r_(r), launches_(r, r.context.precision) {}
+
+  OperationNeeds needs() const override { return launches_.needs(); }
+  void bind(const OperationMemory& memory) override;
+  void forward() override { launch_all(forward_); }
+  void recompute() override { launch_all(recompute_); }
+  void backward() override { launch_all(backward_); }
+
+ protected:
+  virtual void launch(const Launch& launch) = 0;
+  /// Of a tensor that is no activation.
+  virtual void* place_of(Tensor tensor) const = 0;
+  /// What the convolution has in its epilogue: this one, or the one that a batch norm reads.
+  virtual Epilogue epilogue() const { return Epilogue::none; }
+
+  void launch_all(const std::vector<Launch>& launches) {
+    for (const Launch& one : launches) launch(one);
+  }
+  /// Null if the launch does not use it.
+  void* at(const Launch& launch, Tensor tensor) const {
+    return launch.uses(tensor) ? place(tensor) : nullptr;
+  }
+  float* floats(const Launch& launch, Tensor tensor) const {
+    return static_cast<float*>(at(launch, tensor));
+  }
+
+  OperationRequest r_;
+  NodeLaunches launches_;
+  std::vector<Launch> forward_, recompute_, backward_;
+
+ private:
+  void* place(Tensor tensor) const;
+
+  OperationMemory memory_;
 };
 
 // Operations by the kind of their node. They take their inputs for usual

@@ -8,7 +8,7 @@
 #include "cuda/operations/operations.hpp"
 #include "model/gpu_fusion.hpp"
 
-// Operations that are one kernel, or one product, each way.
+// Operations of own kernels and of cuBLAS.
 
 namespace rueda::cuda {
 namespace {
@@ -30,15 +30,6 @@ void multiply(const Context& context, const Matrix& a, const Matrix& b, float* t
         "cublasSgemm");
 }
 
-/// Where the bias gradient of `conv` goes; null if it is none, or no batch norm's work.
-float* bias_gradient(const OperationRequest& r, NodeId conv) {
-  const auto* node = std::get_if<ConvNode>(&r.graph.node(conv).kind);
-  if (node == nullptr || node->bias == kNone || !norm_sums_bias(r.graph, conv)) return nullptr;
-  return r.context.gradient(r.graph, node->bias);
-}
-
-float* floats(std::byte* numbers) { return reinterpret_cast<float*>(numbers); }
-
 /// From the first input to the output, of an element type that the input has.
 PoolWork pool_work(const OperationRequest& r) {
   return {.element = element_of(r.graph.node(r.input()), r.context),
@@ -46,211 +37,189 @@ PoolWork pool_work(const OperationRequest& r) {
           .out = r.shape_of(r.node)};
 }
 
-/// The second of one or two.
-template <typename Pointer>
-Pointer second_or_null(const std::vector<Pointer>& pointers) {
-  if (pointers.size() < 2) return nullptr;
-  return pointers[1];
-}
-
-/// An operation whose memory is all that it has to know when it runs.
-class BoundOperation : public Operation {
+class Addition final : public PlannedOperation {
  public:
-  explicit BoundOperation(const OperationRequest& r) : r_(r) {}
-  void bind(const OperationMemory& memory) override { memory_ = memory; }
-
- protected:
-  bool trains() const { return r_.mode == Mode::train; }
-
-  OperationRequest r_;
-  OperationMemory memory_;
-};
-
-class Addition final : public BoundOperation {
- public:
-  Addition(const OperationRequest& r, const AddNode& add) : BoundOperation(r), relu_(add.relu) {}
-
-  OperationNeeds needs() const override {
-    if (!relu_) return {.passes_gradient = 0b11};
-    return {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
-  }
-  void forward() override {
-    add_activations(r_.element(), memory_.output, memory_.inputs[0], memory_.inputs[1],
-                    r_.outputs(), relu_, r_.stream());
-  }
-  void backward() override {
-    if (!relu_) return;
-    const auto& dy = memory_.output_gradients;
-    mask_gradient(r_.element(), memory_.input_gradients[0], memory_.output, dy[0],
-                  second_or_null(dy), r_.outputs(), r_.stream());
-  }
+  Addition(const OperationRequest& r, const AddNode& add) : PlannedOperation(r), relu_(add.relu) {}
 
  private:
+  void launch(const Launch& l) override {
+    if (l.kind == LaunchKind::add_activations)
+      add_activations(r_.element(), at(l, Tensor::output), at(l, Tensor::input),
+                      at(l, Tensor::residual), r_.outputs(), relu_, r_.stream());
+    else
+      mask_gradient(r_.element(), at(l, Tensor::input_gradient), at(l, Tensor::output),
+                    at(l, Tensor::output_gradient), at(l, Tensor::other_gradient), r_.outputs(),
+                    r_.stream());
+  }
+  void* place_of(Tensor) const override { return nullptr; }
+
   bool relu_;
 };
 
 /// Batch normalisation with ReLU, and, where fused, the residual addition
 /// before it. Means and variances go to the statistics arena; inference reads
 /// the running ones.
-class BatchNorm final : public BoundOperation {
+class BatchNorm final : public PlannedOperation {
  public:
   BatchNorm(const OperationRequest& r, const BatchNormNode& norm)
-      : BoundOperation(r), norm_(norm) {}
-
-  OperationNeeds needs() const override {
-    return {.keeps_input = true,
-            .keeps_output = r_.has_residual() && norm_.relu,
-            .sums_gradients = true,
-            .adds_to_gradient = true};
-  }
-  void forward() override {
-    if (trains()) make_statistics();
-    recompute();
-  }
-  /// The statistics are still there.
-  void recompute() override { norm_apply(work(), r_.stream()); }
-  void backward() override {
-    const auto& dy = memory_.output_gradients;
-    // Of the convolution that it reads, and of the one whose output that adds.
-    const NodeId conv = r_.input();
-    const NodeId other = r_.graph.node(conv).inputs.back();
-    NormGradient gradient{.dy = dy[0],
-                          .dy_other = second_or_null(dy),
-                          .addend = memory_.gradient_addend,
-                          .dx = memory_.input_gradients[0],
-                          .dgamma = r_.context.gradient(r_.graph, norm_.gamma),
-                          .dbeta = r_.context.gradient(r_.graph, norm_.beta),
-                          .input_sums = {bias_gradient(r_, conv), bias_gradient(r_, other)}};
-    if (r_.has_residual()) gradient.residual_gradient = memory_.input_gradients[1];
-    norm_backward(work(), gradient, r_.stream());
-  }
+      : PlannedOperation(r), norm_(norm) {}
 
  private:
-  void make_statistics() {
-    if (r_.context.summed.contains({r_.batch, r_.node}))
-      norm_finish_sums(work(), r_.stream());
-    else
-      norm_statistics(work(), r_.stream());
+  Epilogue epilogue() const override {
+    if (r_.context.summed.contains({r_.batch, r_.node})) return Epilogue::sums;
+    return Epilogue::none;
+  }
+  void launch(const Launch& l) override {
+    switch (l.kind) {
+      case LaunchKind::norm_statistics:
+        return norm_statistics(work(l), r_.stream());
+      case LaunchKind::norm_finish_sums:
+        return norm_finish_sums(work(l), r_.stream());
+      case LaunchKind::norm_apply:
+        return norm_apply(work(l), r_.stream());
+      case LaunchKind::norm_gradient_sums:
+        return norm_gradient_sums(work(l), gradient(l), r_.stream());
+      default:
+        return norm_input_gradient(work(l), gradient(l), r_.stream());
+    }
+  }
+  NormWork work(const Launch& l) const {
+    return {.element = r_.element(),
+            .rows = r_.rows_of(r_.node),
+            .channels = r_.self().output.channels,
+            .x = at(l, Tensor::input),
+            .gamma = floats(l, Tensor::gamma),
+            .beta = floats(l, Tensor::beta),
+            .epsilon = norm_.epsilon,
+            .statistics = floats(l, Tensor::statistics),
+            .relu = norm_.relu,
+            .residual = at(l, Tensor::residual),
+            .y = at(l, Tensor::output),
+            .scratch = r_.context.sum_scratch()};
+  }
+  NormGradient gradient(const Launch& l) const {
+    return {.dy = at(l, Tensor::output_gradient),
+            .dy_other = at(l, Tensor::other_gradient),
+            .addend = at(l, Tensor::addend),
+            .dx = at(l, Tensor::input_gradient),
+            .residual_gradient = at(l, Tensor::residual_gradient),
+            .dgamma = floats(l, Tensor::gamma_gradient),
+            .dbeta = floats(l, Tensor::beta_gradient),
+            .input_sums = {floats(l, Tensor::summed_bias_gradient),
+                           floats(l, Tensor::passed_bias_gradient)}};
+  }
+
+  void* place_of(Tensor tensor) const override {
+    const NodeId conv = r_.input();
+    switch (tensor) {
+      case Tensor::gamma:
+        return r_.context.value(r_.graph, norm_.gamma);
+      case Tensor::beta:
+        return r_.context.value(r_.graph, norm_.beta);
+      case Tensor::gamma_gradient:
+        return r_.context.gradient(r_.graph, norm_.gamma);
+      case Tensor::beta_gradient:
+        return r_.context.gradient(r_.graph, norm_.beta);
+      case Tensor::summed_bias_gradient:
+        return r_.context.gradient(r_.graph, summed_bias(r_.graph, conv));
+      case Tensor::passed_bias_gradient:
+        return r_.context.gradient(r_.graph,
+                                   summed_bias(r_.graph, r_.graph.node(conv).inputs.back()));
+      default:
+        return statistics().data() + norm_.statistics_offset;
+    }
   }
   std::span<float> statistics() const {
     const ParameterMemory& p = r_.context.parameters;
-    if (trains()) return p.batch_statistics;
-    return p.running_statistics;
-  }
-  NormWork work() {
-    NormWork work{.element = r_.element(),
-                  .rows = r_.rows_of(r_.node),
-                  .channels = r_.self().output.channels,
-                  .x = memory_.inputs[0],
-                  .gamma = r_.context.value(r_.graph, norm_.gamma),
-                  .beta = r_.context.value(r_.graph, norm_.beta),
-                  .epsilon = norm_.epsilon,
-                  .statistics = statistics().data() + norm_.statistics_offset,
-                  .relu = norm_.relu,
-                  .y = memory_.output,
-                  .scratch = r_.context.sum_scratch()};
-    if (r_.has_residual()) work.residual = memory_.inputs[1];
-    return work;
+    return r_.mode == Mode::train ? p.batch_statistics : p.running_statistics;
   }
 
   BatchNormNode norm_;
 };
 
-class MaxPool final : public BoundOperation {
+/// What reads windows of an image, or all of it: one kernel each way.
+class Pooling final : public PlannedOperation {
  public:
-  MaxPool(const OperationRequest& r, const MaxPoolNode& pool)
-      : BoundOperation(r), work_(pool_work(r)) {
+  explicit Pooling(const OperationRequest& r) : PlannedOperation(r), work_(pool_work(r)) {}
+  Pooling(const OperationRequest& r, const MaxPoolNode& pool) : Pooling(r) {
     work_.kernel = pool.kernel;
     work_.stride = pool.stride;
     work_.padding = pool.padding;
     work_.zeros = pool.filled_with == PoolPadding::zeros;
   }
-
-  OperationNeeds needs() const override {
-    if (!trains()) return {};
-    return {.workspace_bytes = r_.outputs()};
-  }
-  void forward() override {
-    max_pool(work_, memory_.output, memory_.inputs[0], winners(), r_.stream());
-  }
-  void backward() override {
-    max_pool_backward(work_, memory_.input_gradients[0], memory_.output_gradients[0], winners(),
-                      r_.stream());
-  }
-
- private:
-  std::uint8_t* winners() const { return reinterpret_cast<std::uint8_t*>(memory_.workspace); }
-
-  PoolWork work_;
-};
-
-class PadShortcut final : public BoundOperation {
- public:
-  PadShortcut(const OperationRequest& r, const PadShortcutNode& pad)
-      : BoundOperation(r), work_(pool_work(r)) {
+  Pooling(const OperationRequest& r, const PadShortcutNode& pad) : Pooling(r) {
     work_.stride = pad.stride;
   }
 
-  OperationNeeds needs() const override { return {}; }
-  void forward() override { pad_shortcut(work_, memory_.output, memory_.inputs[0], r_.stream()); }
-  void backward() override {
-    if (memory_.input_gradients[0] == nullptr) return;
-    pad_shortcut_backward(work_, memory_.input_gradients[0], memory_.output_gradients[0],
-                          r_.stream());
-  }
-
  private:
-  PoolWork work_;
-};
-
-class GlobalAveragePool final : public BoundOperation {
- public:
-  explicit GlobalAveragePool(const OperationRequest& r) : BoundOperation(r), work_(pool_work(r)) {}
-
-  OperationNeeds needs() const override { return {}; }
-  void forward() override {
-    global_average_pool(work_, floats(memory_.output), memory_.inputs[0], r_.stream());
+  void launch(const Launch& l) override {
+    void* y = at(l, Tensor::output);
+    void* dx = at(l, Tensor::input_gradient);
+    const void* x = at(l, Tensor::input);
+    const void* dy = at(l, Tensor::output_gradient);
+    auto* winners = static_cast<std::uint8_t*>(at(l, Tensor::winners));
+    switch (l.kind) {
+      case LaunchKind::max_pool:
+        return max_pool(work_, y, x, winners, r_.stream());
+      case LaunchKind::max_pool_backward:
+        return max_pool_backward(work_, dx, dy, winners, r_.stream());
+      case LaunchKind::pad_shortcut:
+        return pad_shortcut(work_, y, x, r_.stream());
+      case LaunchKind::pad_shortcut_backward:
+        return pad_shortcut_backward(work_, dx, dy, r_.stream());
+      case LaunchKind::average_pool:
+        return global_average_pool(work_, static_cast<float*>(y), x, r_.stream());
+      default:
+        return global_average_pool_backward(work_, dx, static_cast<const float*>(dy), r_.stream());
+    }
   }
-  void backward() override {
-    if (memory_.input_gradients[0] == nullptr) return;
-    global_average_pool_backward(work_, memory_.input_gradients[0],
-                                 floats(memory_.output_gradients[0]), r_.stream());
-  }
+  void* place_of(Tensor) const override { return nullptr; }
 
- private:
   PoolWork work_;
 };
 
 /// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs).
-class Dense final : public BoundOperation {
+class Dense final : public PlannedOperation {
  public:
   Dense(const OperationRequest& r, const DenseNode& dense)
-      : BoundOperation(r), dense_(dense), inputs_(int(r.graph.shape(r.input()).elements())) {}
-
-  OperationNeeds needs() const override { return {.keeps_input = true}; }
-  void forward() override {
-    float* y = floats(memory_.output);
-    multiply(r_.context, {weights(), CUBLAS_OP_T, inputs_},
-             {floats(memory_.inputs[0]), CUBLAS_OP_N, inputs_}, y, dense_.units, r_.batch, inputs_);
-    add_bias(Element::fp32, y, y, r_.context.value(r_.graph, dense_.bias), nullptr,
-             std::size_t(r_.batch), dense_.units, r_.stream());
-  }
-  void backward() override {
-    const int units = dense_.units;
-    const auto* dy = floats(memory_.output_gradients[0]);
-    multiply(r_.context, {floats(memory_.inputs[0]), CUBLAS_OP_N, inputs_},
-             {dy, CUBLAS_OP_T, units}, r_.context.gradient(r_.graph, dense_.weight), inputs_, units,
-             r_.batch);
-    column_sums(Element::fp32, r_.context.gradient(r_.graph, dense_.bias), dy,
-                std::size_t(r_.batch), units, r_.context.sum_scratch(), r_.stream());
-    auto* dx = floats(memory_.input_gradients[0]);
-    if (dx == nullptr) return;
-    multiply(r_.context, {weights(), CUBLAS_OP_N, inputs_}, {dy, CUBLAS_OP_N, units}, dx, inputs_,
-             r_.batch, units);
-  }
+      : PlannedOperation(r), dense_(dense), inputs_(int(r.graph.shape(r.input()).elements())) {}
 
  private:
-  const float* weights() const { return r_.context.value(r_.graph, dense_.weight); }
+  void launch(const Launch& l) override {
+    const int units = dense_.units;
+    const Matrix x{floats(l, Tensor::input), CUBLAS_OP_N, inputs_};
+    const float* w = floats(l, Tensor::weights);
+    const float* dy = floats(l, Tensor::output_gradient);
+    float* y = floats(l, Tensor::output);
+    switch (l.kind) {
+      case LaunchKind::dense_forward:
+        return multiply(r_.context, {w, CUBLAS_OP_T, inputs_}, x, y, units, r_.batch, inputs_);
+      case LaunchKind::add_bias:
+        return add_bias(Element::fp32, y, y, floats(l, Tensor::bias), nullptr,
+                        std::size_t(r_.batch), units, r_.stream());
+      case LaunchKind::dense_weights:
+        return multiply(r_.context, x, {dy, CUBLAS_OP_T, units}, floats(l, Tensor::weight_gradient),
+                        inputs_, units, r_.batch);
+      case LaunchKind::column_sums:
+        return column_sums(Element::fp32, floats(l, Tensor::bias_gradient), dy,
+                           std::size_t(r_.batch), units, r_.context.sum_scratch(), r_.stream());
+      default:
+        return multiply(r_.context, {w, CUBLAS_OP_N, inputs_}, {dy, CUBLAS_OP_N, units},
+                        floats(l, Tensor::input_gradient), inputs_, r_.batch, units);
+    }
+  }
+  void* place_of(Tensor tensor) const override {
+    switch (tensor) {
+      case Tensor::weights:
+        return r_.context.value(r_.graph, dense_.weight);
+      case Tensor::bias:
+        return r_.context.value(r_.graph, dense_.bias);
+      case Tensor::weight_gradient:
+        return r_.context.gradient(r_.graph, dense_.weight);
+      default:
+        return r_.context.gradient(r_.graph, dense_.bias);
+    }
+  }
 
   DenseNode dense_;
   int inputs_;
@@ -264,18 +233,6 @@ void check(cublasStatus_t status, const char* call, std::source_location place) 
                              place.file_name(), place.line()));
 }
 
-Element element_of(const Node& node, const Context& context) {
-  if (is_behind_pooling(node)) return Element::fp32;
-  return context.element();
-}
-
-int stored_channels(const Graph& graph, NodeId node, const Context& context) {
-  const int channels = graph.shape(node).channels;
-  if (node != graph.input()) return channels;
-  const int unit = image_channels(context.element());
-  return (channels + unit - 1) / unit * unit;
-}
-
 OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
   return std::make_unique<Addition>(r, add);
 }
@@ -283,13 +240,13 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
   return std::make_unique<BatchNorm>(r, norm);
 }
 OperationPtr make_operation(const OperationRequest& r, const MaxPoolNode& pool) {
-  return std::make_unique<MaxPool>(r, pool);
+  return std::make_unique<Pooling>(r, pool);
 }
 OperationPtr make_operation(const OperationRequest& r, const PadShortcutNode& pad) {
-  return std::make_unique<PadShortcut>(r, pad);
+  return std::make_unique<Pooling>(r, pad);
 }
 OperationPtr make_operation(const OperationRequest& r, const GlobalAveragePoolNode&) {
-  return std::make_unique<GlobalAveragePool>(r);
+  return std::make_unique<Pooling>(r);
 }
 OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
   return std::make_unique<Dense>(r, dense);

@@ -82,7 +82,7 @@ class Lister {
     if (stored() != channels())
       list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
     list_conversion();
-    if (conv.bias != kNone && !norm_sums_bias(r_.graph, r_.node))
+    if (conv.bias != summed_bias(r_.graph, r_.node))
       list(LaunchKind::column_sums, {output_gradient}, {bias_gradient});
   }
   void backward(const BatchNormNode& norm, const GradientUse& use) {

@@ -3,6 +3,7 @@
 #include <variant>
 
 namespace rueda {
+namespace {
 
 /// Another reader's share comes as the addend, that of two others would be
 /// summed later. A convolution that adds another's output passes its gradient on.
@@ -16,6 +17,8 @@ bool norm_sums_bias(const Graph& graph, NodeId conv) {
   const bool reads_once = readers.size() == 1 || readers[0] != readers[1];
   return std::holds_alternative<BatchNormNode>(first.kind) && reads_once && reads_first;
 }
+
+}  // namespace
 
 ParameterId summed_bias(const Graph& graph, NodeId id) {
   const auto* conv = std::get_if<ConvNode>(&graph.node(id).kind);

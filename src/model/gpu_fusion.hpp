@@ -4,8 +4,8 @@
 
 #include "rueda/model/graph.hpp"
 
-// Which work of a layer a GPU's kernels do on the way in a neighbour's. The CUDA
-// backend launches by these rules, and `rueda summary --roofline` counts by them.
+// Which work of a layer a GPU's kernels do on the way in a neighbour's: rules of
+// what is launched (backend/launches.hpp).
 
 namespace rueda {
 
@@ -15,11 +15,9 @@ inline constexpr FusionRules kGpuFusions{.conv_adds = true, .batch_norm_adds = t
 /// can read it.
 inline constexpr int kStoredPixelBytes = 16;
 
-/// Whether a batch norm sums the bias gradient of the convolution `conv` on its
-/// way: what the norm's backward writes is then the whole gradient of the
-/// convolution's output.
-bool norm_sums_bias(const Graph& graph, NodeId conv);
-/// The bias whose gradient a batch norm that reads node `id` sums so; kNone: it is none.
+/// The bias of the convolution `id` if a batch norm sums its gradient on its way:
+/// what the norm's backward writes is then the whole gradient of the
+/// convolution's output. Else kNone.
 ParameterId summed_bias(const Graph& graph, NodeId id);
 
 /// The batch norm whose sums the convolution `conv` can take on its way, in

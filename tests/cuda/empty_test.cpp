@@ -61,10 +61,8 @@ void add_calls_of_rows(std::vector<Call>& calls, std::size_t rows, int channels)
   add("norm_statistics", [=](Element e) { norm_statistics(work(e), nullptr); });
   add("norm_finish_sums", [=](Element e) { norm_finish_sums(work(e), nullptr); });
   add("norm_apply", [=](Element e) { norm_apply(work(e), nullptr); });
-  add("norm_backward", [=](Element e) {
-    float dx = 0;
-    norm_backward(work(e), {.dx = &dx}, nullptr);
-  });
+  add("norm_gradient_sums", [=](Element e) { norm_gradient_sums(work(e), {}, nullptr); });
+  add("norm_input_gradient", [=](Element e) { norm_input_gradient(work(e), {}, nullptr); });
   add("column_sums",
       [=](Element e) { column_sums(e, nullptr, nullptr, rows, channels, nullptr, nullptr); });
   add("add_bias",

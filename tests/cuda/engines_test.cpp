@@ -144,9 +144,9 @@ struct Planner {
       const OperationRequest request{{graph, node, batch, Mode::train}, context};
       const ConvPlans plans(request, *conv);
       const bool stem = request.input() == graph.input();
-      const auto add = [&](const std::string& what, const auto& find) {
+      const auto add = [&](const std::string& what, const Launch& launch) {
         const std::clock_t begin = std::clock();
-        const CudnnPlan* plan = find();
+        const CudnnPlan* plan = plans.find(launch);
         const double took = double(std::clock() - begin) / CLOCKS_PER_SEC;
         CAPTURE(t.model, batch, graph.node(node).name, what, context.plans->failures());
         CHECK(plan != nullptr);
@@ -158,14 +158,18 @@ struct Planner {
                           stem ? ", stem" : "")]
             .add(name, *plan, took);
       };
-      add("forward", [&] { return plans.forward(false); });
+      const NodeLaunches launches(request, context.precision);
+      const auto forward = [&](Epilogue epilogue) { return launches.forward(epilogue).front(); };
+      add("forward", forward(Epilogue::none));
       const std::string more = fmt::format("{}{}", conv->bias != kNone ? " + bias" : "",
                                            request.has_residual() ? " + residual" : "");
-      if (fused && !more.empty()) add("forward" + more, [&] { return plans.forward(true); });
+      if (fused && !more.empty()) add("forward" + more, forward(Epilogue::adds));
       if (fused && !more.empty() && sums && feeds_norm(graph, node))
-        add("forward" + more + " + statistics", [&] { return plans.forward(true, true); });
-      add("weight gradient", [&] { return plans.gradient(ConvDirection::weight_gradient); });
-      if (!stem) add("data gradient", [&] { return plans.gradient(ConvDirection::data_gradient); });
+        add("forward" + more + " + statistics", forward(Epilogue::sums));
+      for (const Launch& launch : launches.backward({.wants_input = !stem})) {
+        if (launch.kind == LaunchKind::conv_weights) add("weight gradient", launch);
+        if (launch.kind == LaunchKind::conv_data) add("data gradient", launch);
+      }
     }
   }
 

@@ -299,14 +299,14 @@ void compare_input_sums(int channels, std::size_t rows) {
                                    ones.data(), ones.data(), 1e-5F,    statistics.data(),
                                    true,        nullptr,     y.data(), scratch.data()};
   rueda::cuda::norm_statistics(work, stream.get());
-  rueda::cuda::norm_backward(work,
-                             {.dy = dy.data(),
-                              .addend = addend.data(),
-                              .dx = dx.data(),
-                              .dgamma = got.data(),
-                              .dbeta = got.data() + c,
-                              .input_sums = got.data() + 2 * c},
-                             stream.get());
+  const rueda::cuda::NormGradient gradient{.dy = dy.data(),
+                                           .addend = addend.data(),
+                                           .dx = dx.data(),
+                                           .dgamma = got.data(),
+                                           .dbeta = got.data() + c,
+                                           .input_sums = got.data() + 2 * c};
+  rueda::cuda::norm_gradient_sums(work, gradient, stream.get());
+  rueda::cuda::norm_input_gradient(work, gradient, stream.get());
   const Floats sums = got.read();
   const std::vector<T> stored = dx.read();
   for (std::size_t i = 0; i < c; ++i) {
@@ -349,7 +349,7 @@ TEST_CASE("slices of bf16 become fp32, and nothing between them", "[device]") {
   for (const std::size_t offset : {0U, 1U, 4U, 8U}) compare_slices(offset);
 }
 
-TEST_CASE("norm_backward sums the input gradient that it stores", "[device]") {
+TEST_CASE("norm_input_gradient sums what it stores", "[device]") {
   const int channels = GENERATE(5, 16, 40);
   const auto rows = GENERATE(std::size_t{3}, std::size_t{1311});
   compare_input_sums<float>(channels, rows);

@@ -74,7 +74,8 @@ MUTANTS = [Mutant(*row) for row in (
 def shorten(path):
     """Batch norm without the kernels that take nvcc longest."""
     text = re.sub(r"\nvoid norm_apply\(.*?(?=\nvoid column_sums\()", "\nvoid norm_apply(const NormWork&, cudaStream_t) {}\n"
-                  "void norm_backward(const NormWork&, const NormGradient&, cudaStream_t) {}\n", path.read_text(), flags=re.S)
+                  "void norm_gradient_sums(const NormWork&, const NormGradient&, cudaStream_t) {}\n"
+                  "void norm_input_gradient(const NormWork&, const NormGradient&, cudaStream_t) {}\n", path.read_text(), flags=re.S)
     path.write_text(text)
 
 

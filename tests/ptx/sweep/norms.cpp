@@ -163,7 +163,9 @@ class Backward {
   }
 
   void run(Row& row) {
-    cuda::norm_backward(norm_.work(f_.relu, f_.residual, norm_.device_y), gradient(), stream());
+    const cuda::NormWork work = norm_.work(f_.relu, f_.residual, norm_.device_y);
+    cuda::norm_gradient_sums(work, gradient(), stream());
+    if (f_.dx) cuda::norm_input_gradient(work, gradient(), stream());
     norm_.scratch.check_counters(row);
     got_beta_ = doubles(dbeta_.read(row));
     got_gamma_ = doubles(dgamma_.read(row));

@@ -1,0 +1,64 @@
+#include "backend/launches.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "model/gpu_fusion.hpp"
+#include "model/registry.hpp"
+
+using namespace rueda;
+
+namespace {
+
+std::vector<LaunchKind> kinds_of(const std::vector<StepLaunch>& step, NodeId node) {
+  std::vector<LaunchKind> kinds;
+  for (const StepLaunch& s : step)
+    if (s.node == node) kinds.push_back(s.launch.kind);
+  return kinds;
+}
+
+/// image -> convolution with bias -> batch norm -> pool -> dense
+Graph chain() {
+  GraphBuilder g("chain", {3, 8, 8});
+  const NodeId conv = g.conv("conv", g.input(), {.filters = 8, .bias = true});
+  const NodeId norm = g.batch_norm("norm", conv, {.relu = true});
+  g.dense("fc", g.global_average_pool("pool", norm), {.units = 10});
+  return std::move(g).finish();
+}
+
+}  // namespace
+
+TEST_CASE("launches: products are what training multiplies", "[launches]") {
+  for (const char* model : {"resnet18", "resnet20", "resnet50v2"}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      CAPTURE(model, to_string(precision));
+      const Graph graph = fuse_additions(build_model(model, 32, 10), kGpuFusions);
+      double flops = 0;
+      for (const auto& [node, launch] : step_launches(graph, 4, precision, Epilogue::adds))
+        flops += launch.flops;
+      const double channels = precision == Precision::bf16 ? 8 : 4;  // of the stored image, not 3
+      const double stem = double(forward_flops(graph, 1)) * (channels / 3 - 1);
+      CHECK(flops == Approx(4 * (double(training_flops(graph)) + 2 * stem)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("launches: what an epilogue does is no kernel's work", "[launches]") {
+  using enum LaunchKind;
+  const Graph graph = chain();
+  const auto step = [&](Epilogue e) { return step_launches(graph, 2, Precision::fp32, e); };
+  const auto norm = [&](LaunchKind first) {
+    return std::vector{first, norm_apply, norm_gradient_sums, norm_input_gradient};
+  };
+  CHECK(kinds_of(step(Epilogue::none), 1) ==
+        std::vector{conv_forward, add_bias, conv_weights, drop_channels});
+  for (const Epilogue e : {Epilogue::adds, Epilogue::sums})
+    CHECK(kinds_of(step(e), 1) == std::vector{conv_forward, conv_weights, drop_channels});
+  CHECK(kinds_of(step(Epilogue::adds), 2) == norm(norm_statistics));
+  CHECK(kinds_of(step(Epilogue::sums), 2) == norm(norm_finish_sums));
+  const auto clears = [&](Epilogue e) {
+    const auto kinds = kinds_of(step(e), graph.input());
+    return std::ranges::count(kinds, clear) == 1;
+  };
+  CHECK(clears(Epilogue::sums));
+  CHECK_FALSE(clears(Epilogue::adds));
+}
