@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <omp.h>
 
@@ -15,19 +16,23 @@ int vector_bits();
 /// Whether it multiplies vectors of 512 bits of bf16.
 bool multiplies_bf16();
 
+/// Floats of a vector, known to the compiler.
+template <std::size_t count>
+using Lanes = std::integral_constant<std::size_t, count>;
+
 #if defined(__x86_64__)
 template <typename Loop>
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"), flatten)) void run_512(
     const Loop& loop) {
-  loop();
+  loop(Lanes<16>());
 }
 template <typename Loop>
 __attribute__((target("avx2"), flatten)) void run_256(const Loop& loop) {
-  loop();
+  loop(Lanes<8>());
 }
 #endif
 
-/// loop(), compiled once for each width of vectors and run with this processor's.
+/// loop(lanes), compiled once for each width of vectors and run with this processor's.
 /// The results are the same: nothing is contracted or reordered.
 template <typename Loop>
 void with_wide_vectors(const Loop& loop) {
@@ -36,34 +41,43 @@ void with_wide_vectors(const Loop& loop) {
   if (bits == 512) return run_512(loop);
   if (bits == 256) return run_256(loop);
 #endif
-  loop();
+  loop(Lanes<4>());
+}
+
+/// body(work, lanes), or body(work) for one that does not ask for the vectors' width.
+template <typename Body, typename Work, typename Width>
+void call_with(const Body& body, Work work, Width lanes) {
+  if constexpr (std::is_invocable_v<const Body&, Work, Width>)
+    body(work, lanes);
+  else
+    body(work);
 }
 
 /// Fewer elements are not worth waking threads for.
 inline constexpr std::size_t kWorthThreads = 1U << 14U;
 
-/// body(range) for ranges that together are all below `count`: one for each of
-/// the rank's threads where there are more than `worth`.
+/// body(range) or body(range, lanes) for ranges that together are all below `count`:
+/// one for each of the rank's threads where there are more than `worth`.
 template <typename Body>
 void parallel_ranges(std::size_t count, const Body& body, std::size_t worth = kWorthThreads) {
   if (count <= worth || omp_get_max_threads() == 1)
-    return with_wide_vectors([&] { body(Range{0, count}); });
+    return with_wide_vectors([&](auto lanes) { call_with(body, Range{0, count}, lanes); });
 #pragma omp parallel
   {
     const Range mine =
         even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num()));
-    with_wide_vectors([&] { body(mine); });
+    with_wide_vectors([&](auto lanes) { call_with(body, mine, lanes); });
   }
 }
 
-/// body(i) for all i below `count`. Every index is independent, so the result
-/// does not depend on the number of threads.
+/// body(i) or body(i, lanes) for all i below `count`. Every index is independent, so
+/// the result does not depend on the number of threads.
 template <typename Body>
 void parallel_for(std::size_t count, const Body& body) {
   parallel_ranges(
       count,
-      [&body](Range mine) {
-        for (std::size_t i = mine.begin; i < mine.end; ++i) body(i);
+      [&body](Range mine, auto lanes) {
+        for (std::size_t i = mine.begin; i < mine.end; ++i) call_with(body, i, lanes);
       },
       0);
 }
