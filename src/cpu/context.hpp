@@ -129,9 +129,10 @@ struct Context {
   typename Primitive::primitive_desc plan(const Arguments&... arguments) const {
     return plan_with<Primitive>({}, arguments...);
   }
+  void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
   /// Room for the scratchpad of `planned`, `offset` bytes into the shared scratch area.
   void request_scratch(const dnnl::primitive_desc_base& planned, std::size_t offset = 0) {
-    scratch_bytes = std::max(scratch_bytes, offset + planned.scratchpad_desc().get_size());
+    request_scratch(offset + planned.scratchpad_desc().get_size());
   }
   /// A planned primitive will run: room for its scratchpad, and a note where
   /// oneDNN has only reference loops for it. `part`: "forward" and so on.

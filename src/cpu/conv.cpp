@@ -15,10 +15,7 @@ using Forward = dnnl::convolution_forward;
 using BackwardData = dnnl::convolution_backward_data;
 using BackwardWeights = dnnl::convolution_backward_weights;
 
-/// From so many channels and so many tiles of 4x4 outputs on Winograd's
-/// algorithm pays: it transforms all weights at each use.
-constexpr int kWinogradChannels = 32;
-constexpr int kWinogradTiles = 64;
+constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 
 /// Shapes of one convolution; the weights' layout is left to oneDNN, the
 /// activations' is ours. Weights are of the activations' type, their gradient
@@ -38,33 +35,13 @@ struct ConvShape {
   }
 };
 
-/// What `plan` makes of an algorithm: of Winograd's (Lavin and Gray, CVPR 2016)
-/// where it pays and oneDNN has it, which is in fp32 with AVX-512 before oneDNN
-/// 3, else of the direct one.
-template <typename Plan>
-auto planned(const OperationRequest& r, const ConvNode& conv, const Plan& plan) {
-  const Shape& to = r.self().output;
-  const int tiles = r.batch * ((to.height + 3) / 4) * ((to.width + 3) / 4);
-  if (conv.kernel == 3 && conv.stride == 1 && tiles >= kWinogradTiles &&
-      std::min(r.graph.shape(r.input()).channels, conv.filters) >= kWinogradChannels)
-    try {
-      return plan(dnnl::algorithm::convolution_winograd);
-    } catch (const dnnl::error& error) {
-      if (error.status != dnnl_unimplemented) throw;
-    }
-  return plan(dnnl::algorithm::convolution_direct);
-}
-
 /// Inference computes as training does, from the same packed weights.
-Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest& r,
-                                     const ConvNode& conv) {
+Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest& r) {
   dnnl::post_ops after;
   if (r.has_residual()) after.append_binary(dnnl::algorithm::binary_add, s.output);
-  return planned(r, conv, [&](auto algorithm) {
-    return r.context.plan_with<Forward>(after, dnnl::prop_kind::forward_training, algorithm,
-                                        s.source, s.weights, s.bias, s.output, s.strides, s.padding,
-                                        s.padding);
-  });
+  return r.context.plan_with<Forward>(after, dnnl::prop_kind::forward_training, kAlgorithm,
+                                      s.source, s.weights, s.bias, s.output, s.strides, s.padding,
+                                      s.padding);
 }
 
 /// On maps of so many pixels and fewer products of matrices are faster.
@@ -215,7 +192,7 @@ class Conv final : public PrimitiveOperation {
       : PrimitiveOperation(r),
         conv_(conv),
         shape_(r, conv),
-        forward_desc_(plan_forward(shape_, r, conv)) {
+        forward_desc_(plan_forward(shape_, r)) {
     r_.context.accept(forward_desc_, r_.self().name, "forward");
     weights_ = r_.context.packed.request(conv.weight, forward_desc_.weights_desc());
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
@@ -266,21 +243,17 @@ class Conv final : public PrimitiveOperation {
   }
 
   void plan_backward(bool wants_data) {
-    weights_desc_ = planned(r_, conv_, [&](auto algorithm) {
-      return r_.context.plan<BackwardWeights>(algorithm, shape_.source, shape_.weights_gradient,
-                                              shape_.bias, shape_.output, shape_.strides,
-                                              shape_.padding, shape_.padding, forward_desc_);
-    });
+    weights_desc_ = r_.context.plan<BackwardWeights>(
+        kAlgorithm, shape_.source, shape_.weights_gradient, shape_.bias, shape_.output,
+        shape_.strides, shape_.padding, shape_.padding, forward_desc_);
     if (is_reference(weights_desc_) || r_.output_view().pixels <= kFewPixels)
       by_place_.emplace(r_, conv_);
     else
       r_.context.accept(weights_desc_, r_.self().name, "weight gradient", gradient_room());
     if (!wants_data) return;
-    data_desc_ = planned(r_, conv_, [&](auto algorithm) {
-      return r_.context.plan<BackwardData>(algorithm, shape_.source, shape_.weights, shape_.output,
-                                           shape_.strides, shape_.padding, shape_.padding,
-                                           forward_desc_);
-    });
+    data_desc_ = r_.context.plan<BackwardData>(kAlgorithm, shape_.source, shape_.weights,
+                                               shape_.output, shape_.strides, shape_.padding,
+                                               shape_.padding, forward_desc_);
     r_.context.accept(data_desc_, r_.self().name, "data gradient");
     data_weights_ = r_.context.packed.request(conv_.weight, data_desc_.weights_desc());
   }
@@ -340,6 +313,7 @@ class Conv final : public PrimitiveOperation {
 }  // namespace
 
 std::unique_ptr<Operation> make(const OperationRequest& request, const ConvNode& conv) {
+  if (takes_winograd(request, conv)) return make_winograd(request, conv);
   return std::make_unique<Conv>(request, conv);
 }
 

@@ -63,6 +63,11 @@ std::unique_ptr<Operation> make(const OperationRequest& request, const PadShortc
 std::unique_ptr<Operation> make(const OperationRequest& request, const GlobalAveragePoolNode&);
 std::unique_ptr<Operation> make(const OperationRequest& request, const DenseNode& dense);
 
+/// Whether Winograd's algorithm computes a convolution: a rule on shapes, so that the same
+/// ones always give the same bits.
+bool takes_winograd(const OperationRequest& request, const ConvNode& conv);
+std::unique_ptr<Operation> make_winograd(const OperationRequest& request, const ConvNode& conv);
+
 /// A buffer seen as elements of type T: float, kernels::Bfloat16, or the bytes of a workspace.
 template <typename T>
 T* elements(std::byte* buffer) {

@@ -194,15 +194,17 @@ TEST_CASE("operations on activations of another layout are refused by name",
   refused("flat", [](GraphBuilder& g) { g.dense("flat", kCarrier, {.units = 10}); });
 }
 
-/// Odd channel counts pad blocked layouts, odd sizes leave a row over where the stride is 2.
+/// Odd channel counts pad blocked layouts, odd sizes leave a row over where the stride is 2. The
+/// last are wide enough for Winograd's algorithm, and no size is a multiple of its tiles.
 const std::vector<ConvCase> kConvCases = {
-    {16, 16, 3, 1, 1, 6, 6, 1, false}, {16, 32, 3, 2, 1, 7, 5, 5, false},
-    {8, 16, 1, 2, 0, 7, 6, 5, true},   {32, 8, 1, 1, 0, 5, 5, 1, true},
-    {8, 8, 7, 2, 3, 9, 8, 1, true},    {3, 5, 3, 1, 1, 5, 4, 5, true},
-    {5, 3, 3, 2, 1, 6, 7, 1, false},   {10, 17, 3, 1, 1, 5, 5, 1, true},
-    {17, 10, 1, 2, 0, 5, 7, 5, false}, {3, 10, 7, 2, 3, 9, 9, 1, false},
-    {17, 5, 7, 1, 3, 5, 5, 1, true},   {16, 16, 3, 1, 0, 5, 6, 1, true},
-    {8, 24, 3, 2, 1, 6, 6, 2, true},   {16, 8, 3, 1, 1, 1, 2, 3, true},
+    {16, 16, 3, 1, 1, 6, 6, 1, false},  {16, 32, 3, 2, 1, 7, 5, 5, false},
+    {8, 16, 1, 2, 0, 7, 6, 5, true},    {32, 8, 1, 1, 0, 5, 5, 1, true},
+    {8, 8, 7, 2, 3, 9, 8, 1, true},     {3, 5, 3, 1, 1, 5, 4, 5, true},
+    {5, 3, 3, 2, 1, 6, 7, 1, false},    {10, 17, 3, 1, 1, 5, 5, 1, true},
+    {17, 10, 1, 2, 0, 5, 7, 5, false},  {3, 10, 7, 2, 3, 9, 9, 1, false},
+    {17, 5, 7, 1, 3, 5, 5, 1, true},    {16, 16, 3, 1, 0, 5, 6, 1, true},
+    {8, 24, 3, 2, 1, 6, 6, 2, true},    {16, 8, 3, 1, 1, 1, 2, 3, true},
+    {32, 96, 3, 1, 1, 9, 5, 13, false}, {64, 32, 3, 1, 1, 7, 7, 17, false},
 };
 
 /// All extents of the image are padded in one backend or another.

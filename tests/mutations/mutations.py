@@ -2,6 +2,7 @@
 
 UNIT = ["unit"]
 TRAINER = ["unit [trainer],[booking]", "unit"]
+WINOGRAD = ["unit [winograd]", "unit"]
 T, R, S = "src/train/", "src/record/", "src/study/"
 P, D = "src/predict/", "src/display/"
 
@@ -26,6 +27,10 @@ MUTATIONS = [
     ("src/train/schedule.hpp", "(now + 1.0) / std::ceil(warmup)", "now / std::ceil(warmup)", UNIT),
     ("src/train/schedule.hpp", "(now - warmup) / (steps - warmup)", "now / steps", UNIT),
     (T + "run_plan.cpp", "/ double(config.base_batch)", "/ double(plan.global_batch)", UNIT),
+    ("src/cpu/winograd_transforms.hpp", "kB * (x[3] - kA2 * x[1])", "kB * (x[3] - 0.3907F * x[1])", WINOGRAD),
+    ("src/cpu/winograd_transforms.hpp", "kB2 * sum_b + x[5]", "kB2 * sum_b", WINOGRAD),
+    ("src/cpu/winograd.cpp", "kPlaces - 1 - p", "p", WINOGRAD),
+    ("src/cpu/winograd.cpp", "adds || k > 0", "adds", WINOGRAD),
     # Unequal parts of a batch.
     ("src/data/sampler.cpp", "if (shares.empty()) return even_split", "if (parts > 0) return even_split", UNIT),
     (T + "train_loop.cpp", "replica_.compute(scale, profiles(step))",

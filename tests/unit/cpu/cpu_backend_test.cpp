@@ -251,7 +251,8 @@ TEST_CASE("summary: the largest batch that fits", "[summary]") {
   const std::string text = summary({.threads = 1, .memory = "1GB"});
   const std::string found = "Largest batch that fits into 1GB: ";
   REQUIRE_THAT(text, Contains(found));
-  CHECK_THAT(text, Contains("  total           9"));  // MB; kernels' workspace grows in leaps
+  // MB, nearly or wholly the limit; kernels' workspace grows in leaps
+  CHECK_THAT(text, Contains("  total           9") || Contains("  total          1000 MB"));
   const std::size_t largest = std::stoul(text.substr(text.find(found) + found.size()));
   CHECK_THAT(summary({.batch_per_rank = largest + 1, .threads = 1}), Contains(" GB"));
   CHECK_THAT(summary({.threads = 1, .memory = "1MB"}),
