@@ -181,9 +181,9 @@ void add_train(CLI::App& app, Request& request) {
   // The command line is read by now: the recipe only sets what it left open.
   command.parse_complete_callback([recipe, &command, &config] {
     if (!recipe->empty()) apply_recipe(command, *recipe);
-    if (!config.resume.empty()) apply_resumed_options(command, config, LoadFor::training);
     for (const TrainOption& option : train_options())
       if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
+    if (!config.resume.empty()) apply_resumed_options(command, config, LoadFor::training);
   });
 }
 

@@ -221,8 +221,8 @@ std::string all_reduce(const RunRecord& run) {
 
 std::string data(const RunRecord& run) {
   std::string source = run.data_source;
-  if (run.config.data == "synthetic" && !run.config.given.contains("data"))
-    source += ", drawn because --data was not given";
+  const bool asked = run.config.given.contains("data") || !run.resumptions.empty();
+  if (run.config.data == "synthetic" && !asked) source += ", drawn because --data was not given";
   return fmt::format("{}: {} for training, {} for testing", source,
                      counted(run.train_images, "image"), count_text(run.test_images));
 }

@@ -161,8 +161,8 @@ struct TrainConfig {
   std::size_t keep = 2;  ///< checkpoints
   std::string resume;    ///< a run directory, a checkpoint, or "auto"; empty: begins anew
 
-  /// Names of the options that the command line, the recipe or the resumed run
-  /// set; all others have their defaults.
+  /// Names of the options that the command line or the recipe set; all others
+  /// have their defaults or, in a resumed run, its values.
   std::set<std::string, std::less<>> given;
 };
 

@@ -154,6 +154,8 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
       CHECK(text_of(option, taken) == text_of(option, TrainConfig()));
   }
   CHECK(taken.tuning_file == "some text");
+  // What the run before set is not given here, so that no note says that it has no effect.
+  CHECK(taken.given == std::set<std::string, std::less<>>{"resume"});
   CHECK_FALSE(taken.tune);
   CHECK_FALSE(taken.overwrite);
   // The switch makes an output of a file that is read otherwise: both have to be named.
