@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 namespace {
@@ -225,10 +226,18 @@ void InputFile::refuse(const std::string& why) const {
   throw InputError(name + ": " + why + "; " + remedy);
 }
 
+std::string absence(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(fs::symlink_status(path, error))) return "it is not there";
+  return "it is a link to " + printable(fs::read_symlink(path, error).string()) +
+         ", and nothing is there";
+}
+
 void require_regular_file(const InputFile& file, std::size_t most_bytes) {
   std::error_code error;
   const fs::file_status status = fs::status(file.path, error);
-  file.require(status.type() != fs::file_type::not_found, "it cannot be opened: it is not there");
+  file.require(status.type() != fs::file_type::not_found,
+               "it cannot be opened: " + absence(file.path));
   file.require(fs::status_known(status), "it cannot be opened: " + error.message());
   file.require(!fs::is_directory(status), "it is a directory");
   file.require(fs::is_regular_file(status), "it is not a regular file");

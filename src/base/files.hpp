@@ -88,6 +88,9 @@ struct InputFile {
   }
 };
 
+/// Why `path`, which leads nowhere, cannot be read: a link may be there.
+std::string absence(const fs::path& path);
+
 /// Refuses a file that is missing, is not regular (a pipe or a device might
 /// never end) or has more than `most_bytes`. Opens nothing.
 void require_regular_file(const InputFile& file, std::size_t most_bytes);

@@ -22,6 +22,22 @@ template double parse_number(const std::string&);
 template int parse_number(const std::string&);
 template std::size_t parse_number(const std::string&);
 
+std::string count_text(std::size_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string plural(double count, const std::string& noun) {
+  if (count == 1) return noun;
+  if (noun.ends_with("tch") || noun.ends_with("s")) return noun + "es";
+  return noun + "s";
+}
+
+std::string counted(std::size_t count, const std::string& noun) {
+  return count_text(count) + " " + plural(double(count), noun);
+}
+
 namespace {
 
 /// The distance of V. Levenshtein (1966): letters inserted, removed or replaced.

@@ -138,6 +138,13 @@ inline std::string shell_word(std::string_view argument) {
   return text + "'";
 }
 
+/// 11,173,962.
+std::string count_text(std::size_t count);
+/// "epoch", "epochs": a noun after this number.
+std::string plural(double count, const std::string& noun);
+/// "1 rank", "2 ranks", "50,000 images".
+std::string counted(std::size_t count, const std::string& noun);
+
 /// With A to Z as a to z.
 inline std::string lowered(std::string text) {
   for (char& c : text)

@@ -82,6 +82,18 @@ void add_given(CLI::App& command, PredictOptions& o) {
            "alone: for ranks that share each batch by their speed (train --balance speed)");
 }
 
+/// Why `word` is none of `words`; empty if it is one.
+std::string fault_of(const std::string& word, const std::vector<std::string>& words) {
+  std::vector<const char*> texts;
+  for (const std::string& text : words) texts.push_back(text.c_str());
+  try {
+    parse_word(texts, word);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 void add_outputs(CLI::App& command, ReportOptions& options) {
   add_text(command, "--out", options.out, "DIR",
            "Writes report.md, report.json, tables/*.csv, plots and report.html to this directory; "
@@ -93,7 +105,7 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
            "Writes the tables of a hand-in too, by the task numbers of its course: book (Torres, "
            "chapter 10), sa-miri (its course of 2025), lab5 (CC-MEI), nyu (lab on data "
            "parallelism); may be repeated")
-      ->check(CLI::IsMember(layouts));
+      ->check([layouts](const std::string& word) { return fault_of(word, layouts); });
   add_words(command, "--plots", options.plots, {"auto", "on", "off"},
             "Draws plots and report.html with Python's matplotlib; auto: if it is installed");
   command.add_flag("--slides", options.slides,

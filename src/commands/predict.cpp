@@ -96,7 +96,8 @@ class Prediction {
     if (fitted.empty() && !runs_.empty() && !options.given.step_seconds) {
       std::string why = "--fit-ranks names none of their numbers of ranks";
       if (!remarks.empty()) why = remarks.front();
-      throw InputError("none of the runs can be fitted to: " + why);
+      throw InputError("none of the runs can be fitted to: " + why +
+                       "; give other runs, or --compute with the time of a step");
     }
     fit_ = fit_cost(fitted, benches, options.target, options.given);
     fit_.notes.insert(fit_.notes.begin(), remarks.begin(), remarks.end());

@@ -33,9 +33,9 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
                                                      : python_class_names(bytes, files.meta->name);
   if (names.size() < kFewestClasses || names.size() > kMostClasses) {
-    remarks.push_back(fmt::format(
-        "{} names {} {}, not from {} to {}; uses the official names", files.meta->name,
-        names.size(), names.size() == 1 ? "class" : "classes", kFewestClasses, kMostClasses));
+    remarks.push_back(fmt::format("{} names {}, not from {} to {}; uses the official names",
+                                  files.meta->name, counted(names.size(), "class"), kFewestClasses,
+                                  kMostClasses));
     return kOfficialNames;
   }
   if (names.size() != kClasses)
@@ -45,18 +45,27 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   return names;
 }
 
-/// What calls its classes otherwise is another set, which may have any size.
+/// What calls its classes otherwise is another set, which may have any size, but
+/// no number between those of its files is left out.
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
-  if (dataset.class_names != kOfficialNames) return;
-  if (files.train.size() != kOfficialTrainFiles || dataset.train.size() != kOfficialTrainImages) {
-    const auto numbers = files.train | std::views::transform(&SetFile::number);
-    dataset.remarks.push_back(fmt::format(
-        "training set of {} images from file {} (official: {} images, files 1 to {})",
-        dataset.train.size(), fmt::join(numbers, ", "), kOfficialTrainImages, kOfficialTrainFiles));
+  const auto numbers = files.train | std::views::transform(&SetFile::number);
+  const std::string found =
+      fmt::format("training set of {} from file {}", counted(dataset.train.size(), "image"),
+                  fmt::join(numbers, ", "));
+  if (dataset.class_names != kOfficialNames) {
+    const auto span = std::size_t(numbers.back() - numbers.front()) + 1;
+    if (span != files.train.size())
+      dataset.remarks.push_back(found + ": a file between them is missing");
+    return;
   }
+  if (files.train.size() != kOfficialTrainFiles || dataset.train.size() != kOfficialTrainImages)
+    dataset.remarks.push_back(fmt::format("{} (official: {}, files 1 to {})", found,
+                                          counted(kOfficialTrainImages, "image"),
+                                          kOfficialTrainFiles));
   if (dataset.test.size() != kOfficialTestImages)
-    dataset.remarks.push_back(fmt::format("test set of {} images (official: {})",
-                                          dataset.test.size(), kOfficialTestImages));
+    dataset.remarks.push_back(fmt::format("test set of {} (official: {})",
+                                          counted(dataset.test.size(), "image"),
+                                          count_text(kOfficialTestImages)));
 }
 
 std::vector<std::size_t> count_classes(const ImageSet& set, std::size_t classes) {

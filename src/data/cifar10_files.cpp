@@ -72,9 +72,9 @@ Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
   for (const fs::path& path : entries_of(directory, error)) {
     const auto role = role_of(path.filename().string());
     if (!role || role->format != format) continue;
+    require_regular_file({path, path.string(), "replace or remove it", Wanted::anything},
+                         kMaxFileBytes);
     std::error_code ignored;
-    require(fs::is_regular_file(path, ignored),
-            path.string() + " is not a readable regular file: replace or remove it");
     bytes += fs::file_size(path, ignored);
     require(bytes <= kMaxSetBytes,
             fmt::format("{} has over {} bytes of CIFAR-10 files: give a set of its own",
@@ -133,10 +133,12 @@ std::vector<Cifar10Files> scan(const fs::path& where) {
   std::error_code error;
   const fs::file_status status = fs::status(where, error);
   if (!fs::exists(status)) {
-    std::string why = "nothing is there";
-    if (error) why = error.message();
-    throw InputError(fmt::format("no data set at {}: {}; give a CIFAR-10 directory or .tar.gz",
-                                 where.string(), why));
+    std::string why = absence(where);
+    if (status.type() != fs::file_type::not_found) why = error.message();
+    throw InputError(
+        fmt::format("no data set at {}: {}; give a CIFAR-10 directory or .tar.gz "
+                    "(docs/data.md)",
+                    where.string(), why));
   }
   require(
       fs::is_directory(status) || fs::is_regular_file(status),
@@ -168,6 +170,17 @@ bool is_cifar100(const fs::path& directory) {
          fs::exists(directory / "cifar-100-python", ignored);
 }
 
+/// The first folder in `directory` that seems to hold a set; empty if none does.
+fs::path set_below(const fs::path& directory) {
+  std::error_code ignored;
+  std::vector<fs::path> folders = entries_of(directory, ignored);
+  std::ranges::sort(folders);
+  for (const fs::path& folder : folders)
+    for (const Cifar10Format format : kFormats)
+      if (is_file(folder / (std::string("test_batch") + suffix_of(format)))) return folder;
+  return {};
+}
+
 /// Why none of the sets will do, by the most useful thing that can be said.
 [[noreturn]] void refuse(const std::vector<Cifar10Files>& sets, const fs::path& where) {
   for (const Cifar10Files& files : sets) {
@@ -186,9 +199,13 @@ bool is_cifar100(const fs::path& directory) {
           fmt::format("{} holds no unpacked CIFAR-10 files; give the archive itself: {}",
                       where.string(), (where / name).string()));
   }
-  throw InputError(where.string() +
-                   " holds no CIFAR-10 files: expected data_batch_1.bin ... and test_batch.bin, or "
-                   "data_batch_1 ... and test_batch");
+  std::string remedy = "give a directory or .tar.gz that does (docs/data.md)";
+  if (const fs::path below = set_below(where); !below.empty()) remedy = "give " + below.string();
+  throw InputError(fmt::format(
+      "{} holds no CIFAR-10 files, neither itself nor in {} or {}: expected data_batch_1.bin ... "
+      "and test_batch.bin, or data_batch_1 ... and test_batch; {}",
+      where.string(), official_directory(Cifar10Format::binary),
+      official_directory(Cifar10Format::python), remedy));
 }
 
 }  // namespace

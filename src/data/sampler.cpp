@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "base/text.hpp"
 
 namespace rueda {
 namespace {
@@ -17,20 +18,22 @@ void check(const SamplerOptions& o) {
           "the global batch and the number of ranks must be at least 1");
   require(o.samples <= UINT32_MAX,
           fmt::format("{} samples are more than a sampler can number", o.samples));
-  require(o.samples >= o.parts,
-          fmt::format("the data set has {} samples, fewer than the {} parts (ranks x "
-                      "micro-batches) that share it: use fewer ranks or more data",
-                      o.samples, o.parts));
+  require(
+      o.samples >= o.parts,
+      fmt::format("the training set has {}, fewer than the {} parts (ranks x micro-batches) that "
+                  "share it: start fewer ranks, lower --accumulate or raise --data-limit",
+                  counted(o.samples, "image"), o.parts));
   require(o.global_batch >= o.parts,
           fmt::format("global batch {} is smaller than its {} parts (ranks x micro-batches): some "
-                      "ranks would never get a sample; raise the global batch or use fewer ranks "
-                      "or micro-batches",
+                      "ranks would never get a sample; raise --global-batch, start fewer ranks or "
+                      "lower --accumulate",
                       o.global_batch, o.parts));
-  require(o.last_batch == LastBatch::keep || o.samples >= o.global_batch,
-          fmt::format("no step remains: the data set has {} samples, the global batch {}, and the "
-                      "last partial batch is dropped; lower the global batch or keep the last "
-                      "batch",
-                      o.samples, o.global_batch));
+  require(
+      o.last_batch == LastBatch::keep || o.samples >= o.global_batch,
+      fmt::format("no step remains: the training set has {}, the global batch {}, and --last-batch "
+                  "drop leaves a partial batch out; lower --global-batch or --batch-per-rank, or "
+                  "leave --last-batch at keep",
+                  counted(o.samples, "image"), o.global_batch));
 }
 
 /// Fisher-Yates; swap i is drawn from the keys and i alone.

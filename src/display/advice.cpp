@@ -30,7 +30,7 @@ std::string more_images(const RunRecord& run, std::size_t rank) {
   const std::size_t own = run.rank_batches.at(rank);
   const std::size_t least = std::ranges::min(run.rank_batches);
   if (own == least) return "";
-  return fmt::format(" (with {} images, others with {})", own, least);
+  return fmt::format(" (with {}, others with {})", counted(own, "image"), least);
 }
 
 std::string waiting_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {

@@ -126,12 +126,6 @@ std::string metric_text(double value) {
   return fmt::format("{:.4f}", value);
 }
 
-std::string count_text(std::size_t count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
-}
-
 std::string bytes_text(double bytes) {
   constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;
@@ -141,15 +135,6 @@ std::string bytes_text(double bytes) {
 }
 
 std::string setting_text(double value) { return fmt::format("{}", value); }
-
-std::string plural(double count, const std::string& noun) {
-  if (count == 1) return noun;
-  return noun + "s";
-}
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return count_text(count) + " " + plural(double(count), noun);
-}
 
 void add_to_list(std::string& list, const std::string& word, const char* separator) {
   if (!list.empty()) list += separator;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "launch/control_group.hpp"
 
 namespace rueda {
@@ -19,17 +20,11 @@ std::string seconds_text(double seconds);
 std::string rate_text(double per_second);
 /// 1.2345; 2.1000e-04 below 0.001, as Keras prints metrics.
 std::string metric_text(double value);
-/// 11,173,962.
-std::string count_text(std::size_t count);
 /// 1.09 MB, 44.7 MB, 2.30 GB: decimal units.
 std::string bytes_text(double bytes);
 inline std::string bytes_text(std::size_t bytes) { return bytes_text(double(bytes)); }
 /// 0.2, 0.1, 1e-04: the shortest text that reads back as the same number.
 std::string setting_text(double value);
-/// "epoch", "epochs": a noun after so many.
-std::string plural(double count, const std::string& noun);
-/// "1 rank", "2 ranks", "50,000 images".
-std::string counted(std::size_t count, const std::string& noun);
 /// Adds `word` to a list in a text, with `separator` before all words but the first.
 void add_to_list(std::string& list, const std::string& word, const char* separator = ", ");
 /// "0-3,8": ascending numbers with neighbours joined.

@@ -24,14 +24,11 @@
 #include "base/core_time.hpp"
 #include "base/split.hpp"
 #include "base/start_thread.hpp"
+#include "base/text.hpp"
 #include "launch/control_group.hpp"
 
 namespace rueda {
 namespace {
-
-std::string count(std::size_t n, const char* thing) {
-  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
-}
 
 std::size_t usable_cores(const NodeCores& node) {
   std::set<int> all;
@@ -48,8 +45,8 @@ bool shares_cores(const NodeCores& node, std::size_t local) {
 }
 
 std::string remark_on(const NodeCores& node, std::size_t local, std::size_t threads) {
-  const std::string bound = count(node.allowed[local].size(), "core");
-  const std::string wanted = count(threads, "thread");
+  const std::string bound = counted(node.allowed[local].size(), "core");
+  const std::string wanted = counted(threads, "thread");
   const std::size_t usable = usable_cores(node);
   const std::size_t ranks = node.allowed.size();
   if (threads > node.allowed[local].size()) {
@@ -62,9 +59,9 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
   }
   if (ranks * threads > usable) {
     return fmt::format(
-        "shares {} with {} ranks of {}: oversubscribed, so its timings do not show scaling; use "
+        "shares {} with {} of {}: oversubscribed, so its timings do not show scaling; use "
         "fewer ranks or --threads",
-        count(usable, "core"), ranks, wanted);
+        counted(usable, "core"), counted(ranks, "rank"), wanted);
   }
   if (shares_cores(node, local))
     return "shares cores, or hardware threads of one core, with a rank that is bound otherwise: "
@@ -74,7 +71,7 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
   return fmt::format(
       "the launcher, or taskset, leaves {} of this node unused: add --bind-to none (mpirun) or "
       "--cpus-per-task (srun), or leave taskset out",
-      count(online - usable, "core"));
+      counted(online - usable, "core"));
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ BenchResult read_bench(const std::filesystem::path& file) {
   const JsonView::Json json = read_json(input);
   const JsonView j(json, input);
   if (!j.has("rueda_bench") || !j.has("results")) j.refuse("is no record of rueda bench");
-  if (j.count("rueda_bench") != kFormat) j.at("rueda_bench").refuse("is not 1");
+  j.require_version("rueda_bench", kFormat);
   BenchResult result;
   result.file = file;
   result.ranks = j.count("ranks");

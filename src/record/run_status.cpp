@@ -76,15 +76,15 @@ RunStatus read_status(const std::filesystem::path& run_directory) {
   const std::filesystem::path path = run_directory / kStatusName;
   const InputFile file{path, path.string(), "give the directory of a run that has begun to train"};
   const Json json = read_json(file, kMostStatusBytes);
+  JsonView(json, file).require_schema("rueda-status", kStatusVersion, "status.json");
   const JsonView j(json);
   RunStatus status;
   try {
-    j.require_schema("rueda-status", kStatusVersion, "status.json");
     read_fields(j, status, kStatusFields);
     for (std::size_t p = 0; p < kPhases; ++p)  // an object: no list that had to be counted
       status.phases[p] = j.at("phases").number_if_any(std::string(kPhaseNames[p]));
   } catch (const InputError&) {
-    file.refuse("it is no whole status of this version");
+    file.refuse("it is not whole");
   }
   const auto absurd = [](double moment) { return !(moment >= 0 && moment < kMostMoment); };
   const auto moments = {status.started_at, status.written_at, status.last_step_at};

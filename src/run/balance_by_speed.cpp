@@ -38,9 +38,10 @@ std::vector<std::size_t> measure_shares(RankGroup& group, const RunPlan& plan, c
   const std::vector<RankCost> costs = all_gather(group, mine);
   const std::vector<std::size_t> now = plan.rank_batches();
   std::vector<std::size_t> shares = rebalanced_images(costs, now, plan.most_samples);
-  if (shares != now)
-    log(LogLevel::info, fmt::format("images per rank: {}, before {} (--balance speed)",
-                                    images_text(shares), images_text(now)));
+  std::string change = "others would not shorten a step by 5 %";
+  if (shares != now) change = "before " + images_text(now);
+  log(LogLevel::info,
+      fmt::format("images per rank: {}, {} (--balance speed)", images_text(shares), change));
   return shares;
 }
 

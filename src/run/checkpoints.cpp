@@ -69,9 +69,8 @@ void Resuming::read(const Graph& graph, RunRecord& run) {
     const std::string what = "checkpoint " + point_->checkpoint;
     restore_history(run, history, what);
     require(run.epochs.size() == at.epochs,
-            fmt::format("{}: its history has {} epochs and its manifest says {}; resume from "
-                        "another",
-                        what, run.epochs.size(), at.epochs));
+            fmt::format("{}: its history has {} and its manifest says {}; resume from another",
+                        what, counted(run.epochs.size(), "epoch"), at.epochs));
   });
   run.checkpoints.push_back(record_of(point_->checkpoint, point_->manifest));
   run.resumptions.push_back({.at = utc_now(),

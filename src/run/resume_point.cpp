@@ -132,8 +132,8 @@ void note_weights(const ResumePoint& point, const TrainConfig& config) {
 /// Of a run that is dealt out to ranks in another way than before.
 void note_ranks(const Manifest& m, const TrainConfig& config, std::size_t world) {
   std::string text = fmt::format(
-      "resumed on {} instead of {} ranks: the global batch stays {}, {} micro-batches per rank",
-      world, m.world, m.global_batch, config.accumulate);
+      "resumed on {} instead of {}: the global batch stays {}, {} per rank", counted(world, "rank"),
+      m.world, m.global_batch, counted(config.accumulate, "micro-batch"));
   const Deal dealt{m.world, m.micro_batches};
   const bool exact =
       config.reduce_order == ReduceOrder::fixed && same_tree(dealt, {world, config.accumulate});
@@ -159,10 +159,9 @@ void choose_batch(const ResumePoint& point, TrainConfig& config, std::size_t wor
   const bool same_parts = parts % world == 0;
   if (same_parts) config.accumulate = parts / world;
   config.global_batch = m.global_batch;
-  require(
-      config.accumulate <= kMostSamples,
-      fmt::format("--resume: {} micro-batches per step are too many for {} ranks: resume on more",
-                  parts, world));
+  require(config.accumulate <= kMostSamples,
+          fmt::format("--resume: {} micro-batches per step are too many for {}: resume on more",
+                      parts, counted(world, "rank")));
   const std::size_t now = world * config.accumulate;
   config.batch_per_rank = std::max<std::size_t>(1, (m.global_batch + now - 1) / now);
   require(config.shard != Shard::fixed || now == parts,

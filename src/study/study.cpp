@@ -118,12 +118,12 @@ Attempt read_attempt(const fs::path& file) {
   return attempt;
 }
 
-/// Files of each folder before those of the folders in it, these by name. What
-/// cannot be listed is left out.
+/// Files of each folder before those of the folders in it, these by name, and a link that leads
+/// nowhere, so that a run is not missed in silence. What cannot be listed is left out.
 void list_files(const fs::path& folder, int level, std::vector<fs::path>& files) {
   std::error_code error;
   for (const char* name : {kRunJsonName, kAttemptName, kEvaluationName})
-    if (fs::is_regular_file(folder / name, error)) files.push_back(folder / name);
+    if (fs::exists(fs::symlink_status(folder / name, error))) files.push_back(folder / name);
   if (level == kMostLevels) return;
   std::vector<fs::path> below;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))

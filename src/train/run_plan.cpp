@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "reduce/ring_plan.hpp"
 #include "reduce/tree_order.hpp"
 #include "rueda/backend/gradient_arena.hpp"
@@ -32,14 +33,15 @@ std::vector<std::size_t> shares_of(const Balance& balance, std::vector<double> p
   if (balance.equal()) return {};
   if (parts.empty()) parts = balance.parts;
   if (parts.empty()) parts.assign(plan.world, 1);  // until speeds are known
-  require(parts.size() == plan.world,
-          fmt::format("--balance names the parts of {} ranks, and there are {}: give a number for "
-                      "each, or start {} ranks",
-                      parts.size(), plan.world, parts.size()));
+  require(
+      parts.size() == plan.world,
+      fmt::format("--balance names the parts of {0}, and this run has {1}: give a number for each, "
+                  "or start {0}",
+                  counted(parts.size(), "rank"), counted(plan.world, "rank")));
   require(plan.global_batch >= plan.world,
-          fmt::format("global batch {} has no image for each of {} ranks: raise it or use fewer "
-                      "ranks",
-                      plan.global_batch, plan.world));
+          fmt::format("global batch {} has no image for each of {}: raise --global-batch or "
+                      "--batch-per-rank, or start fewer ranks",
+                      plan.global_batch, counted(plan.world, "rank")));
   return images_in_parts(parts, plan.global_batch);
 }
 

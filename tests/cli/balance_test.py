@@ -55,6 +55,10 @@ class BalanceTest(ProgramCase):
         self.assertAlmostEqual(score["val_loss"], run["epochs"][-1]["val_loss"], places=5)
         self.assertEqual(score["val_accuracy"], run["epochs"][-1]["val_accuracy"])
 
+    def test_ranks_that_are_alike_keep_equal_parts_and_are_told(self):
+        result = self.completed(self.program.run_on(2, "train", *TIMED, "--run-dir", "alike", "--balance", "speed"))
+        self.assertIn("images per rank: 12, 12, others would not shorten a step by 5 % (--balance speed)", result.said)
+
     def test_micro_batches_divide_a_rank_s_part(self):
         run = self.train(2, "micro", "--balance", "3,1", "--accumulate", "2")
         self.assertEqual(run["batch"]["per_rank"], [12, 4])
@@ -126,7 +130,7 @@ class BalanceTest(ProgramCase):
 
     def test_what_cannot_be_is_refused(self):
         for words, ranks, message in (
-            (["--balance", "3,1,2"], 2, "--balance names the parts of 3 ranks, and there are 2"),
+            (["--balance", "3,1,2"], 2, "--balance names the parts of 3 ranks, and this run has 2"),
             (["--balance", "3,0"], 2, "'3,0': give numbers above 0 with commas between them"),
             (["--balance", "fast"], 2, "or the word equal or speed"),
             (["--balance", "nan,1"], 2, "give numbers above 0"),

@@ -113,7 +113,7 @@ class CheckpointTest(ProgramCase):
                 half = self.program.record(name)
                 self.assertEqual(half["outcome"], "stopped")
                 self.assertEqual(len(half["epochs"]), (step - 1) // 4)
-                self.resume(name)
+                self.assertNotIn("has no effect", self.resume(name).said)  # of options that nobody gave
                 whole = self.program.record(name)
                 self.assertEqual(curve(whole), self.reference())
                 self.assertEqual(whole["outcome"], "completed")
@@ -238,7 +238,7 @@ class CheckpointTest(ProgramCase):
         whole = (checkpoint / "history.json").read_bytes()
         head, one, two, end = whole.splitlines(keepends=True)
         for history, says in (
-            (head + one.replace(b",\n", b"\n") + end, "its history has 1 epochs and its manifest says 2"),
+            (head + one.replace(b",\n", b"\n") + end, "its history has 1 epoch and its manifest says 2"),
             (head + one + one + two + end, "its history has 3 epochs"),
             (whole + b"{}\n", "it goes on after its end"),
         ):

@@ -59,6 +59,20 @@ class Usage(ProgramCase):
         """One of them: tests/unit/cli/refusals_test.cpp has the others."""
         self.refused(self.program.run("train", "--foo", "3"), "--foo", "rueda train --help")
 
+    def test_an_unknown_word_is_refused_alike_by_every_option(self):
+        """Of each option whose help lists its words; --help-all has them all."""
+        found = 0
+        commands = ("train", "evaluate", "synth", "summary", "report", "predict", "bench all-reduce", "bench explain")
+        for command in commands:
+            words = command.split()
+            text = self.completed(self.program.run(*words, "--help-all" if command == "train" else "--help")).out
+            for option in re.findall(r"^  (--[a-z-]+) [a-z0-9-]+(?:\|[a-z0-9-]+)+(?: |$)", text, re.M):
+                found += 1
+                with self.subTest(command=command, option=option):
+                    refused = self.program.run(*words, option, "xyzzy")
+                    self.refused(refused, f"{option}: 'xyzzy' is not known", f"rueda {command} --help")
+        self.assertGreater(found, 20)
+
     def test_the_bar_lives_while_it_evaluates(self):
         words = ("train", *SMALL, "--eval-every", "1", "--progress", "bar")
         out = self.completed(self.program.run_ranks(2, *words)).out

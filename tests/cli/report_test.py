@@ -96,6 +96,15 @@ class Report(ProgramCase):
         broken.write_text(head + '"epochs": [' + epochs.replace('"steps"', '"stops"', 1), encoding="utf-8")
         self.refused(self.program.run("report", "broken"), "broken/run.json", "steps is missing")
 
+    def test_a_run_that_a_link_does_not_reach_is_not_missed_in_silence(self):
+        for name in ("moved", "some/moved"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+            (self.folder / name / "run.json").symlink_to("/nowhere/run.json")
+        leads = "it is a link to /nowhere/run.json, and nothing is there"
+        self.refused(self.program.run("report", "moved"), f"moved/run.json: it cannot be opened: {leads}")
+        said = self.completed(self.program.run("report", "runs", "some")).said
+        self.assertIn(f"some/moved/run.json: it cannot be opened: {leads}", " ".join(said.split()))
+
     def test_a_place_that_cannot_be_written_is_refused(self):
         self.write("file", "x")
         self.refused(self.program.run("report", "runs", "--out", "file/report"), "file/report")
@@ -129,7 +138,7 @@ class Report(ProgramCase):
         ):  # fmt: skip
             self.completed(self.program.run("report", "runs", "--layout", layout, "--out", layout, "--plots", "off"))
             self.assertLessEqual(ids, {path.stem for path in (self.folder / layout / layout).iterdir()})
-        self.refused(self.program.run("report", "runs", "--layout", "lab6", "--out", "x"), "--layout")
+        self.refused(self.program.run("report", "runs", "--layout", "lab6", "--out", "x"), "--layout: 'lab6' is not known: did you mean lab5?")
 
     def test_a_hand_in_is_compared_with_its_runs(self):
         self.completed(self.program.run("report", "runs", "--layout", "lab5", "--out", "hand-in", "--plots", "off"))

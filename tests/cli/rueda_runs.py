@@ -54,6 +54,10 @@ def part(items, count):
     return items if LONG else items[:count]
 
 
+# A noun that its number does not suit, in any text of the program. Rates, as 1 images/s, are none.
+NOUNS = "ranks|images|steps|epochs|hosts|threads|cores|micro-batches|numbers|files|runs|classes"
+ONE_OF_MANY = re.compile(rf"(?<![\w.,/:-])1 ({NOUNS})\b(?!/)")
+
 needs_bf16 = unittest.skipUnless(has_bf16(), "no AVX-512, without which oneDNN has no bf16")
 
 
@@ -137,6 +141,8 @@ class Program:
             out, err = process.communicate()
             words = " ".join(command)
             raise AssertionError(f"no end after {self.time_limit} s: {words}\n{out}\n{err}") from None
+        if one := ONE_OF_MANY.search(out + err):
+            raise AssertionError(f"'{one[0]}': {' '.join(command)}\n{out}\n{err}")
         return Result(process.returncode, out, err)
 
 

@@ -152,7 +152,8 @@ class Watch(ProgramCase):
                 elif text.startswith('"'):
                     text = json.dumps({**json.loads(good), **json.loads("{" + text + "}")})
                 self.write(f"{name}/status.json", text)
-                self.refused(self.program.run("watch", name), f"{name}/status.json", "give the directory")
+                remedy = "the rueda that wrote it" if "version" in name else "give the directory"
+                self.refused(self.program.run("watch", name), f"{name}/status.json", remedy)
         self.refused(self.program.run("watch", "data"), "data/status.json", "give the directory")
         evil = json.dumps({**json.loads(good), "model": "\x1b[31mred", "failure": "a\nb"})
         self.write("foreign/status.json", evil)

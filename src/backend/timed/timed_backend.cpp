@@ -10,6 +10,7 @@
 #include "base/element_hash.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "model/flops.hpp"
 
 namespace rueda::timed {
@@ -66,8 +67,8 @@ std::uint64_t NoArithmetic::nonfinite(std::span<const float> values) {
 }
 
 std::string TimedBackend::device() const {
-  std::string text =
-      fmt::format("none: waits {:.4g} ms for {} images", compute_.seconds * 1e3, compute_.images);
+  std::string text = fmt::format("none: waits {:.4g} ms for {}", compute_.seconds * 1e3,
+                                 counted(compute_.images, "image"));
   if (compute_.jitter_percent > 0) text += fmt::format(" +- {:g} %", compute_.jitter_percent);
   return text;
 }

@@ -133,10 +133,13 @@ void JsonView::require_kind(const char* schema, const char* what) const {
   if (!has("schema") || at("schema").json() != schema) refuse(std::string("is no ") + what);
 }
 
-void JsonView::require_schema(const char* schema, std::size_t version, const char* what) const {
-  require_kind(schema, what);
-  if (count("schema_version") != version)
-    at("schema_version").refuse("is not " + std::to_string(version));
+void JsonView::require_version(const char* field, std::size_t version) const {
+  const std::size_t found = count(field);
+  if (found == version) return;
+  InputFile other{{}, "it", ""};
+  if (file_ != nullptr) other = *file_;
+  other.remedy = "read it with the rueda that wrote it";
+  other.refuse(fmt::format("its {} is {}, and this rueda reads {}", field, found, version));
 }
 
 void JsonView::refuse(const std::string& why) const {

@@ -60,8 +60,14 @@ class JsonView {
 
   /// Refuses another kind than that of the field `schema`: "it is no WHAT".
   void require_kind(const char* schema, const char* what) const;
-  /// The same, and another `schema_version`.
-  void require_schema(const char* schema, std::size_t version, const char* what) const;
+  /// Refuses another number in `field` than `version`, with the remedy for a file
+  /// that another version of the program wrote.
+  void require_version(const char* field, std::size_t version) const;
+  /// The kind, and the version in `schema_version`.
+  void require_schema(const char* schema, std::size_t version, const char* what) const {
+    require_kind(schema, what);
+    require_version("schema_version", version);
+  }
 
   [[noreturn]] void refuse(const std::string& why) const;
 

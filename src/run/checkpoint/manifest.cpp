@@ -106,8 +106,8 @@ void check_batch(const Manifest& m, const JsonView& config) {
 void check_shares(const Manifest& m) {
   const std::vector<std::size_t>& shares = m.position.shares;
   if (shares.empty()) return;
-  require(shares.size() == m.world,
-          fmt::format("it has the shares of {} ranks, not of {}", shares.size(), m.world));
+  require(shares.size() == m.world, fmt::format("it has the shares of {}, not of {}",
+                                                counted(shares.size(), "rank"), m.world));
   std::size_t left = m.global_batch;
   for (const std::size_t share : shares) {
     require(share > 0 && share <= left, "its shares are not those of its global batch");
@@ -133,11 +133,6 @@ void check_position(const Manifest& m, std::size_t global_step) {
 }
 
 Manifest manifest_from(const JsonView& j) {
-  require(j.at("schema").json() == "rueda-checkpoint", "it is none of rueda's");
-  const std::size_t schema = j.count("schema_version");
-  require(schema == kCheckpointSchemaVersion,
-          fmt::format("its schema_version is {}, this program reads {}", schema,
-                      kCheckpointSchemaVersion));
   Manifest m;
   read_fields(j, m, kWrittenFields);
   read_fields(j.at("position"), m, kPositionFields);
@@ -149,9 +144,9 @@ Manifest manifest_from(const JsonView& j) {
   require(m.micro_batches <= kMostSamples,
           "it has more than a million micro-batches per rank and step");
   require(m.global_batch <= kMostGlobalBatch, "its global batch is beyond any use");
-  require(
-      m.machines.size() == m.world,
-      fmt::format("it is of {} ranks and names {} of their machines", m.world, m.machines.size()));
+  require(m.machines.size() == m.world,
+          fmt::format("it is of {} and names {}", counted(m.world, "rank"),
+                      counted(m.machines.size(), "machine")));
   check_batch(m, j.at("config"));
   check_shares(m);
   check_position(m, j.at("position").count("global_step"));
@@ -202,8 +197,10 @@ std::string to_json(const Manifest& m) {
 Manifest parse_manifest(const std::string& text, const fs::path& path) {
   const InputFile file = checkpoint_file(path);
   if (!is_sealed(text)) file.refuse("its manifest is damaged");
+  const Json json = parse_json(text, file);
+  JsonView(json, file)
+      .require_schema("rueda-checkpoint", kCheckpointSchemaVersion, "manifest of a checkpoint");
   try {
-    const Json json = parse_json(text);
     return manifest_from(JsonView(json));
   } catch (const InputError& error) {
     file.refuse(std::string("its manifest is not as expected: ") + error.what());

@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/json/json_view.hpp"
 #include "base/statistics.hpp"
+#include "base/text.hpp"
 #include "record/run_figures.hpp"
 #include "record/run_json.hpp"
 #include "run/wiring/open_backend.hpp"
@@ -74,8 +75,8 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
   together(group, [&] {
     const auto world = std::size_t(group.size());
     require(compute.factors.empty() || compute.factors.size() == world,
-            fmt::format("--compute-factors has {} numbers for {} ranks: give one for each",
-                        compute.factors.size(), world));
+            fmt::format("--compute-factors has {} for {}: give one for each",
+                        counted(compute.factors.size(), "number"), counted(world, "rank")));
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
     if (!config.compute_from.empty() && group.rank() == 0)
       of_image = recorded_image_seconds(config.compute_from, config.model, config.image_size);

@@ -64,9 +64,9 @@ TEST_CASE("sets of unofficial size are read and remarked", "[cifar10]") {
   const Dataset read = read_cifar10(directory);
   REQUIRE(read.remarks.size() == 2);
   CHECK(read.remarks[0] ==
-        "training set of 8 images from file 4, 5, 9, 10 (official: 50000 images, "
+        "training set of 8 images from file 4, 5, 9, 10 (official: 50,000 images, "
         "files 1 to 5)");
-  CHECK(read.remarks[1] == "test set of 2 images (official: 10000)");
+  CHECK(read.remarks[1] == "test set of 2 images (official: 10,000)");
   CHECK(read.class_names[0] == "airplane");
   const auto made = numbered_images(10).labels;
   CHECK(read.train.labels ==
@@ -95,13 +95,35 @@ TEST_CASE("of both versions the binary one is read, if it is whole", "[cifar10]"
 TEST_CASE("missing things are refused by name", "[cifar10]") {
   const ScratchDirectory scratch;
   CHECK_THAT(read_refusal(scratch.path() / "nowhere"), Contains("nowhere"));
-  CHECK_THAT(read_refusal(scratch.path()), Contains("holds no CIFAR-10 files"));
+  CHECK_THAT(read_refusal(scratch.path()), Contains("holds no CIFAR-10 files") &&
+                                               Contains("; give a directory or .tar.gz that does"));
   const fs::path py = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::python);
   fs::remove(py / "test_batch");
   CHECK_THAT(read_refusal(py), Contains("no test file (test_batch)"));
   const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
   for (int i = 1; i <= 5; ++i) fs::remove(bin / ("data_batch_" + std::to_string(i) + ".bin"));
   CHECK_THAT(read_refusal(bin), Contains("no training file (data_batch_1.bin"));
+}
+
+TEST_CASE("a directory of sets points to one, and a link to what is not there says where it leads",
+          "[cifar10]") {
+  const ScratchDirectory scratch;
+  const fs::path set = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  fs::rename(set, scratch.path() / "mine");
+  const fs::path mine = scratch.path() / "mine";
+  CHECK_THAT(read_refusal(scratch.path()), Contains("; give " + mine.string()));
+  CHECK(read_cifar10(mine).remarks.empty());
+  fs::remove(mine / "data_batch_3.bin");
+  CHECK(read_cifar10(mine).remarks.at(0) ==
+        "training set of 4 images from file 1, 2, 4, 5: a file between them is missing");
+  fs::create_symlink("/nowhere/it", mine / "data_batch_3.bin");
+  const std::string leads = "it is a link to /nowhere/it, and nothing is there; ";
+  CHECK_THAT(read_refusal(mine), Contains("data_batch_3.bin: it cannot be opened: " + leads));
+  fs::create_symlink("/nowhere/it", scratch.path() / "link");
+  CHECK_THAT(read_refusal(scratch.path() / "link"), Contains("link: " + leads));
+  fs::remove(mine / "data_batch_3.bin");
+  fs::create_directory(mine / "data_batch_3.bin");
+  CHECK_THAT(read_refusal(mine), Contains("data_batch_3.bin: it is a directory; replace"));
 }
 
 TEST_CASE("a directory with the archive in it points to the archive", "[cifar10]") {

@@ -188,11 +188,13 @@ TEST_CASE("what can not be sampled is refused with a remedy", "[sampler]") {
   const auto refused = [](const SamplerOptions& options) {
     return refusal([&] { const Sampler sampler(options); });
   };
-  CHECK_THAT(refused({.samples = 3, .global_batch = 8, .parts = 4}), Contains("3 samples"));
-  CHECK_THAT(refused({.samples = 9, .global_batch = 3, .parts = 4}),
-             Contains("global batch 3 is smaller than its 4 parts") && Contains("raise"));
+  CHECK_THAT(refused({.samples = 3, .global_batch = 8, .parts = 4}),
+             Contains("has 3 images, fewer than the 4 parts"));
+  CHECK_THAT(
+      refused({.samples = 9, .global_batch = 3, .parts = 4}),
+      Contains("global batch 3 is smaller than its 4 parts") && Contains("raise --global-batch"));
   CHECK_THAT(refused({.samples = 9, .global_batch = 10, .parts = 4, .last_batch = LastBatch::drop}),
-             Contains("no step remains"));
+             Contains("no step remains") && Contains("--last-batch at keep"));
   CHECK_THAT(refused({.samples = 9, .global_batch = 0}), Contains("at least 1"));
   CHECK_THAT(refused({.samples = 9, .global_batch = 4, .parts = 0}), Contains("at least 1"));
   CHECK(refused({.samples = 10, .global_batch = 10, .parts = 3}).empty());

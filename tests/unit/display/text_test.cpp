@@ -10,6 +10,7 @@ TEST_CASE("a noun after a number, and words of a list", "[text]") {
   CHECK(plural(1, "epoch") == "epoch");
   CHECK(plural(1.5, "epoch") == "epochs");
   CHECK(plural(0, "epoch") == "epochs");
+  CHECK(plural(2, "micro-batch") == "micro-batches");
   CHECK(counted(1, "rank") == "1 rank");
   CHECK(counted(50'000, "image") == "50,000 images");
   std::string list;

@@ -162,7 +162,7 @@ TEST_CASE("checkpoint: a manifest that lies is refused before files are read", "
   refused([](auto& m) { m.global_batch = 64; }, "it has 96 samples of 3 steps of 64");
   refused([](auto& m) { m.position.so_far.samples = 95; }, "it has 95 samples of 3 steps of 32");
   refused([](auto& m) { m.position.seconds = -1; }, "a time in it is below 0");
-  refused([](auto& m) { m.world = 4; }, "it is of 4 ranks and names 3 of their machines");
+  refused([](auto& m) { m.world = 4; }, "it is of 4 ranks and names 3 machines");
   for (const auto& [config, why] :
        {std::pair(R"({"accumulate": 3})", "its --accumulate is 3, and its other numbers say 2"),
         {R"({"global-batch": 48})", "its --global-batch is 48, and its other numbers say 32"},
@@ -195,9 +195,9 @@ std::string forged(const std::string& from, const std::string& to) {
 TEST_CASE("checkpoint: a manifest of another kind is refused", "[checkpoint]") {
   CHECK(refusal_of_text(forged("2026", "2027")).empty());
   for (const auto& [from, to, why] :
-       {std::tuple("\"rueda-checkpoint\"", "\"rueda-run\"", "none of rueda's"),
+       {std::tuple("\"rueda-checkpoint\"", "\"rueda-run\"", "it is no manifest of a checkpoint"),
         {"\"schema_version\": 1", "\"schema_version\": 2",
-         "its schema_version is 2, this program reads 1"},
+         "its schema_version is 2, and this rueda reads 1; read it with the rueda that wrote it"},
         {"\"world_size\": 3", "\"world_size\": -3", "world_size is not a whole number"},
         {"\"global_step\": 11", "\"global_step\": 12",
          "its global_step is 12, and its other numbers say 11"},

@@ -137,7 +137,8 @@ TEST_CASE("other files are refused with file, place and remedy", "[study]") {
 
   using Change = std::function<void(ordered_json&)>;
   const std::vector<std::pair<const char*, Change>> changes = {
-      {"schema_version is not 1", [](auto& j) { j["schema_version"] = 2; }},
+      {"its schema_version is 2, and this rueda reads 1; read it with the rueda that wrote it",
+       [](auto& j) { j["schema_version"] = 2; }},
       {"epochs[1].seconds is missing", [](auto& j) { j["epochs"][1].erase("seconds"); }},
       {"epochs[1].seconds is not a number", [](auto& j) { j["epochs"][1]["seconds"] = "2 s"; }},
       {"epochs[1].seconds is not positive", [](auto& j) { j["epochs"][1]["seconds"] = 0; }},

@@ -285,7 +285,7 @@ TEST_CASE("given parts of a batch are planned in whole images", "[balance]") {
   CHECK(plan_run(config, 2, 500).rank_batches() == std::vector<std::size_t>{48, 16});
   CHECK(plan_run(config, 2, 500).largest_micro_batch(0) == 24);
   CHECK_THROWS_WITH(plan_run(config, 3, 500),
-                    Contains("--balance names the parts of 2 ranks, and there are 3"));
+                    Contains("--balance names the parts of 2 ranks, and this run has 3 ranks"));
   config.balance = {.by_speed = true};
   CHECK(plan_run(config, 3, 500).rank_batches() == std::vector<std::size_t>{32, 32, 32});
   CHECK(plan_run(config, 3, 500, {50, 40, 6}).rank_batches() ==
