@@ -1,7 +1,10 @@
 #include "backend/launches.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
 #include "backend/gradient_plan.hpp"
-#include "base/bfloat16.hpp"
 #include "model/gpu_fusion.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/data/dataset.hpp"
@@ -53,14 +56,13 @@ class StepLister {
 
   /// cuDNN adds sums to what is there, so all statistics are cleared before the first node.
   void forward() {
-    std::vector<StepLaunch> nodes;
-    std::swap(nodes, launches_);
-    bool sums = false;
+    const auto before = std::ptrdiff_t(launches_.size());
     for (NodeId id = 1; id <= graph_.logits(); ++id) add(id, of(id).forward(epilogue_));
-    for (const StepLaunch& step : launches_) sums = sums || step.launch.uses(Tensor::sums);
-    std::swap(nodes, launches_);
-    if (sums) add(launch(LaunchKind::clear, 0, double(graph_.statistics_count()) * kFloat));
-    launches_.insert(launches_.end(), nodes.begin(), nodes.end());
+    const auto sums = [](const StepLaunch& step) { return step.launch.uses(Tensor::sums); };
+    if (std::ranges::none_of(launches_, sums)) return;
+    const double bytes = double(graph_.statistics_count()) * kFloat;
+    launches_.insert(launches_.begin() + before,
+                     {graph_.input(), launch(LaunchKind::clear, 0, bytes)});
   }
 
   void loss() {
@@ -81,7 +83,7 @@ class StepLister {
     for (NodeId id = graph_.logits(); id >= 1; --id) {
       const GradientRoute& route = plan.routes[index(id)];
       const double bytes = batch_ * double(graph_.shape(id).elements()) *
-                           (is_bf16(graph_.node(id), precision_) ? 2 : 4);
+                           double(element_bytes(graph_.node(id), precision_));
       for (std::size_t i = 0; i < route.sums(); ++i)
         add(id, {launch(LaunchKind::add_activations, 2 * bytes, bytes)});
       add(id, of(id).backward({.summands = route.summands(),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/precision.hpp"
+#include "base/bfloat16.hpp"
 #include "model/flops.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/model/graph.hpp"
@@ -128,6 +129,9 @@ struct GradientUse {
 /// Whether what a node puts out is kept in bf16.
 inline bool is_bf16(const Node& node, Precision precision) {
   return precision == Precision::bf16 && !is_behind_pooling(node);
+}
+inline std::size_t element_bytes(const Node& node, Precision precision) {
+  return is_bf16(node, precision) ? sizeof(kernels::Bfloat16) : sizeof(float);
 }
 /// Channels in memory: those of the image are padded, so that tensor cores can read it.
 int stored_channels(const Graph& graph, NodeId node, Precision precision);

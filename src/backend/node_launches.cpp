@@ -3,15 +3,12 @@
 #include <variant>
 
 #include "backend/launches.hpp"
-#include "base/bfloat16.hpp"
 #include "model/gpu_fusion.hpp"
 
 namespace rueda {
 namespace {
 
 using enum Tensor;
-
-std::size_t element_bytes(bool bf16) { return bf16 ? sizeof(kernels::Bfloat16) : sizeof(float); }
 
 /// Lists launches by the kind of a node.
 class Lister {
@@ -143,8 +140,9 @@ class Lister {
     const auto* conv = std::get_if<ConvNode>(&node_.kind);
     if (conv == nullptr) return;
     const double window = conv->kernel * conv->kernel;
-    double rows = conv->filters, columns = stored() * window;
-    if (kind == LaunchKind::conv_data) rows = stored(), columns = conv->filters * window;
+    const bool swapped = kind == LaunchKind::conv_data;
+    const double rows = swapped ? stored() : conv->filters;
+    const double columns = (swapped ? conv->filters : stored()) * window;
     launches_.back().side = std::min(rows, columns);
   }
 
@@ -183,10 +181,10 @@ class Lister {
   }
   double bytes_of(LaunchKind kind, Tensor tensor) const {
     const auto outputs = double(node_.output.elements()) * r_.batch;
-    const auto element = double(element_bytes(is_bf16(node_, precision_)));
+    const auto element = double(element_bytes(node_, precision_));
     const double padding = double(stored()) / channels();
     const auto whole_input = double(r_.graph.shape(r_.input()).elements()) * r_.batch *
-                             double(element_bytes(is_bf16(r_.graph.node(r_.input()), precision_)));
+                             double(element_bytes(r_.graph.node(r_.input()), precision_));
     switch (tensor) {
       case input:
         return whole_input * padding * touched_elements(r_.graph, node_) /
