@@ -184,7 +184,7 @@ class CheckpointTest(ProgramCase):
         self.stopped(self.train("four", *words, "--inject", "stop:3:6", ranks=4))
         shutil.copytree(self.folder / "four", self.folder / "three")
         result = self.resume("four", ranks=2)
-        self.assertIn("resumed on 2 instead of 4 ranks", result.said)
+        self.assertIn("resumed on 2 ranks instead of 4", result.said)
         self.assertIn("2 micro-batches per rank", result.said)
         self.assertNotIn("not bit for bit", result.said)
         record = self.program.record("four")
