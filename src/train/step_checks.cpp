@@ -118,11 +118,13 @@ void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, 
               [random](float value) { return bit_flipped(value, random % 32); });
   };
   if (fault.kind == InjectedFault::Kind::flip_weight) {
+    // Until the micro-batch is over: some operations read the parameters, others packed copies.
     flip(replica.parameters());
     replica.parameters_changed();
-    flip(replica.parameters());
-    replica.disturb([&replica](Mark done) {
-      if (done == Mark::backward) replica.parameters_changed();
+    replica.disturb([&replica, flip](Mark done) {
+      if (done != Mark::backward) return;
+      flip(replica.parameters());
+      replica.parameters_changed();
     });
   }
   if (fault.kind == InjectedFault::Kind::flip_activation)

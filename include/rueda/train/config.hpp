@@ -68,7 +68,7 @@ struct InjectedFault {
     hang,             ///< the rank by SIGSTOP
     corrupt_message,  ///< one bit of the first message of gradients that the rank receives
     flip_activation,  ///< one bit of what a micro-batch keeps for backward
-    flip_weight,      ///< one bit of the packed copies of the weights
+    flip_weight,      ///< one bit of the weights that a micro-batch reads
     flip_gradient,    ///< one bit of a micro-batch's gradients
   };
 
