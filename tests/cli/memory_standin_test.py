@@ -115,8 +115,9 @@ class StandIn(ProgramCase):
     def test_the_summary_plans_on_a_gpu(self):
         for words in ((), ("--precision", "bf16", "--recompute", "block")):
             planned = self.plan(16, *words)
-            memory = self.train(*SMALL, *words)["ranks"][0]["memory"]
-            images = 3073 * (60000 - 16 - 1000)  # the summary counts all of CIFAR-10
+            record = self.train(*SMALL, *words)
+            memory, data = record["ranks"][0]["memory"], record["data"]
+            images = 3073 * (60000 - data["train_images"] - data["test_images"])  # the summary counts all of CIFAR-10
             self.assertAlmostEqual(sum(memory.values()) + images, planned, delta=0.006 * planned)
         self.assertLess(self.plan(512, "--recompute", "block"), self.plan(512))
         self.assertLess(self.plan(512, "--precision", "bf16"), self.plan(512, "--precision", "tf32"))

@@ -54,7 +54,7 @@ def part(items, count):
     return items if LONG else items[:count]
 
 
-# A noun that its number does not suit, in any text of the program. Rates, as 1 images/s, are none.
+# A noun that its number does not suit, in any text of rueda. Rates, as 1 images/s, are none.
 NOUNS = "ranks|images|steps|epochs|hosts|threads|cores|micro-batches|numbers|files|runs|classes"
 ONE_OF_MANY = re.compile(rf"(?<![\w.,/:-])1 ({NOUNS})\b(?!/)")
 
@@ -141,7 +141,7 @@ class Program:
             out, err = process.communicate()
             words = " ".join(command)
             raise AssertionError(f"no end after {self.time_limit} s: {words}\n{out}\n{err}") from None
-        if one := ONE_OF_MANY.search(out + err):
+        if self.binary in command and (one := ONE_OF_MANY.search(out + err)):
             raise AssertionError(f"'{one[0]}': {' '.join(command)}\n{out}\n{err}")
         return Result(process.returncode, out, err)
 
