@@ -29,10 +29,10 @@ class Lister {
     if (fused) reads.insert(reads.end(), added.begin(), added.end());
     if (epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.node))
       writes.insert(writes.end(), {sums, square_sums});
-    list_product(LaunchKind::conv_forward, std::move(reads), std::move(writes));
+    list_product(LaunchKind::conv_forward, reads, writes);
     if (fused || added.empty()) return;
     added.push_back(output);
-    list(LaunchKind::add_bias, std::move(added), {output});
+    list(LaunchKind::add_bias, added, {output});
   }
   void forward(const BatchNormNode& norm, Epilogue epilogue) {
     const bool summed = epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.input()) == r_.node;
@@ -48,7 +48,7 @@ class Lister {
   void forward(const MaxPoolNode&, Epilogue) {
     std::vector<Tensor> writes = {output};
     if (r_.mode == Mode::train) writes.push_back(winners);
-    list(LaunchKind::max_pool, {input}, std::move(writes));
+    list(LaunchKind::max_pool, {input}, writes);
   }
   void forward(const PadShortcutNode&, Epilogue) {
     list(LaunchKind::pad_shortcut, {input}, {output});
@@ -68,7 +68,7 @@ class Lister {
   void recompute(const BatchNormNode&, Epilogue) {
     std::vector<Tensor> reads = {input, gamma, beta, statistics};
     if (adds()) reads.push_back(residual);
-    list(LaunchKind::norm_apply, std::move(reads), {output});
+    list(LaunchKind::norm_apply, reads, {output});
   }
 
   void backward(const InputNode&, const GradientUse&) {}
@@ -95,17 +95,17 @@ class Lister {
       writes.push_back(residual_gradient);
       entering = {residual_gradient};
     }
-    list(LaunchKind::norm_gradient_sums, std::move(reads), std::move(writes));
+    list(LaunchKind::norm_gradient_sums, reads, writes);
     if (!use.wants_input) return;
     again.insert(again.end(), entering.begin(), entering.end());
     if (use.adds) again.push_back(addend);
-    list(LaunchKind::norm_input_gradient, std::move(again), written_with_input_gradient());
+    list(LaunchKind::norm_input_gradient, again, written_with_input_gradient());
   }
   void backward(const AddNode& add, const GradientUse& use) {
     if (!add.relu) return;  // the gradient of a sum is that of its summands
     std::vector<Tensor> reads = {output, output_gradient};
     if (use.summands > 1) reads.push_back(other_gradient);
-    list(LaunchKind::mask_gradient, std::move(reads), {input_gradient});
+    list(LaunchKind::mask_gradient, reads, {input_gradient});
   }
   void backward(const MaxPoolNode&, const GradientUse&) {
     list(LaunchKind::max_pool_backward, {output_gradient, winners}, {input_gradient});
@@ -130,11 +130,12 @@ class Lister {
   int channels() const { return r_.graph.shape(r_.input()).channels; }
   int stored() const { return stored_channels(r_.graph, r_.input(), precision_); }
 
-  void list(LaunchKind kind, std::vector<Tensor> reads, std::vector<Tensor> writes) {
+  void list(LaunchKind kind, const std::vector<Tensor>& reads, const std::vector<Tensor>& writes) {
     launches_.push_back({kind, sized(kind, reads), sized(kind, writes)});
   }
-  void list_product(LaunchKind kind, std::vector<Tensor> reads, std::vector<Tensor> writes) {
-    list(kind, std::move(reads), std::move(writes));
+  void list_product(LaunchKind kind, const std::vector<Tensor>& reads,
+                    const std::vector<Tensor>& writes) {
+    list(kind, reads, writes);
     const double padding = double(stored()) / channels();
     launches_.back().flops = r_.batch * double(forward_flops(r_.graph, r_.node)) * padding;
     const auto* conv = std::get_if<ConvNode>(&node_.kind);

@@ -158,7 +158,8 @@ class PlaceProducts {
         const int iy = int(y) * conv_.stride - conv_.padding + place.y;
         const int ix = int(x) * conv_.stride - conv_.padding + place.x;
         outputs_.copy_pixel(image, y * std::size_t(outputs_.shape.width) + x, row);
-        inputs_.copy_pixel(image, std::size_t(iy * inputs_.shape.width + ix), row);
+        inputs_.copy_pixel(
+            image, std::size_t(iy) * std::size_t(inputs_.shape.width) + std::size_t(ix), row);
       }
     }
   }

@@ -17,15 +17,17 @@ template <typename T>
 std::unique_ptr<Operation> pad_shortcut(const OperationRequest& r, int stride) {
   const ActivationView from = r.input_view(), to = r.output_view();
   const Shape in = r.graph.shape(r.input()), out = r.self().output;
-  const auto batch = std::size_t(r.batch);
+  const auto batch = std::size_t(r.batch), step = std::size_t(stride);
   // f(index in the input, index in the output) for every value that is copied.
   const auto for_each_copied = [=](std::size_t image, const auto& f) {
     const int shift = (out.channels - in.channels) / 2;
     for (int c = 0; c < in.channels; ++c) {
       for (int y = 0; y < out.height; ++y)
         for (int x = 0; x < out.width; ++x)
-          f(from.offset(image, std::size_t(c), std::size_t(y * stride * in.width + x * stride)),
-            to.offset(image, std::size_t(c + shift), std::size_t(y * out.width + x)));
+          f(from.offset(image, std::size_t(c),
+                        std::size_t(y) * step * std::size_t(in.width) + std::size_t(x) * step),
+            to.offset(image, std::size_t(c + shift),
+                      std::size_t(y) * std::size_t(out.width) + std::size_t(x)));
     }
   };
   const auto forward = [=](const OperationMemory& m) {

@@ -118,7 +118,9 @@ void write_tile(const Tiles& tiles, std::size_t tile, const PointMatrices& from,
     float* map = to + view.offset(tiles.image(tile), c, 0);
     for (int y = 0; y < rows; ++y)
       for (int x = 0; x < columns; ++x) {
-        const auto pixel = std::size_t((top + y) * tiles.width + left + x);
+        const int down = top + y, across = left + x;
+        const std::size_t pixel =
+            std::size_t(down) * std::size_t(tiles.width) + std::size_t(across);
         *reinterpret_cast<Vector<lanes>*>(map + pixel * view.block) = square[y * kTile + x];
       }
   }
