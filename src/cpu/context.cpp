@@ -9,7 +9,6 @@
 #include "backend/memory_plan.hpp"
 #include "base/error.hpp"
 #include "base/split.hpp"
-#include "cpu/parallel.hpp"
 
 namespace rueda::cpu {
 namespace {
@@ -50,24 +49,7 @@ dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine
       "none; use --precision fp32");
 }
 
-bool has_instructions([[maybe_unused]] dnnl::cpu_isa wanted) {
-#if defined(__x86_64__)
-  // A set contains the bits of all that it includes.
-  const auto bits = static_cast<unsigned>(wanted);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
-
-int vector_bits() {
-  if (has_instructions(dnnl::cpu_isa::avx512_core)) return 512;
-  return has_instructions(dnnl::cpu_isa::avx2) ? 256 : 0;
-}
-
-bool multiplies_bf16() { return has_instructions(dnnl::cpu_isa::avx512_core_bf16); }
 
 memory::data_type type_of(bool bf16) {
   if (bf16) return memory::data_type::bf16;
