@@ -219,6 +219,7 @@ class Lister {
     if (kind == LaunchKind::drop_channels) return double(channels()) / stored();
     return 1;
   }
+  /// A weight has more values than its bias.
   double weight_count() const {
     double most = 0;
     for_each_parameter(node_.kind, [&](ParameterId id) {

@@ -59,7 +59,7 @@ template <std::size_t lanes>
     const Vector<lanes> x0 = x[0], x1 = x[1];
 #pragma GCC unroll 6
     for (std::size_t i = 0; i < kRows; ++i) {
-      const Vector<lanes> y = *p.left.at(i, k) - Vector<lanes>{};
+      const Vector<lanes> y = *p.left.at(i, k) - Vector<lanes>{};  // in each lane; - 0 keeps -0
       multiply_add<lanes>(sums[i][0], x0, y);
       multiply_add<lanes>(sums[i][1], x1, y);
     }
