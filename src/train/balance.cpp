@@ -4,10 +4,13 @@
 #include <functional>
 #include <numeric>
 #include <queue>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "base/statistics.hpp"
 
 namespace rueda {
 namespace {
@@ -15,7 +18,36 @@ namespace {
 constexpr double kLeastGain = 0.05;  // of the slowest rank's time
 constexpr std::size_t kShown = 8;    // ranks, one by one
 
+bool pays(const std::vector<RankCost>& costs, const std::vector<std::size_t>& now,
+          const std::vector<std::size_t>& next) {
+  return slowest_seconds(costs, next) <= (1 - kLeastGain) * slowest_seconds(costs, now);
+}
+
+std::vector<RankCost> of_ranks(const std::vector<MeasuredCost>& costs,
+                               RankCost MeasuredCost::*part) {
+  std::vector<RankCost> some;
+  for (const MeasuredCost& cost : costs) some.push_back(cost.*part);
+  return some;
+}
+
+RankCost median_cost(std::span<const RankCost> steps) {
+  std::vector<double> fixed, per_image;
+  for (const RankCost& step : steps) {
+    fixed.push_back(step.fixed);
+    per_image.push_back(step.per_image);
+  }
+  return {median_of(fixed), median_of(per_image)};
+}
+
 }  // namespace
+
+MeasuredCost measured_cost(const std::vector<RankCost>& steps) {
+  constexpr std::size_t kLeastSteps = 3;
+  if (steps.size() < kLeastSteps) return {};
+  const std::span all(steps);
+  const std::size_t half = steps.size() / 2;
+  return {median_cost(all), median_cost(all.first(half)), median_cost(all.subspan(half))};
+}
 
 double slowest_seconds(const std::vector<RankCost>& costs, const std::vector<std::size_t>& images) {
   double slowest = 0;
@@ -49,9 +81,16 @@ std::vector<std::size_t> rebalanced_images(const std::vector<RankCost>& costs,
                                            const std::vector<std::size_t>& most) {
   const std::size_t global_batch = std::accumulate(now.begin(), now.end(), std::size_t{0});
   auto images = balanced_images(costs, global_batch, most);
-  const double least = (1 - kLeastGain) * slowest_seconds(costs, now);
-  if (slowest_seconds(costs, images) > least) return now;
-  return images;
+  return pays(costs, now, images) ? images : now;
+}
+
+std::vector<std::size_t> steadily_rebalanced_images(const std::vector<MeasuredCost>& costs,
+                                                    const std::vector<std::size_t>& now,
+                                                    const std::vector<std::size_t>& most) {
+  auto images = rebalanced_images(of_ranks(costs, &MeasuredCost::all), now, most);
+  const bool steady = pays(of_ranks(costs, &MeasuredCost::first_half), now, images) &&
+                      pays(of_ranks(costs, &MeasuredCost::second_half), now, images);
+  return steady ? images : now;
 }
 
 std::vector<std::size_t> images_in_parts(const std::vector<double>& parts,

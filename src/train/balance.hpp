@@ -14,6 +14,14 @@ struct RankCost {
   double seconds(std::size_t images) const noexcept { return fixed + per_image * double(images); }
 };
 
+/// The same of a stretch of steps, and of its two halves.
+struct MeasuredCost {
+  RankCost all, first_half, second_half;
+};
+
+/// From what each step took: medians. No time per image where there were fewer than three.
+MeasuredCost measured_cost(const std::vector<RankCost>& steps);
+
 /// When the last rank is ready.
 double slowest_seconds(const std::vector<RankCost>& costs, const std::vector<std::size_t>& images);
 
@@ -32,6 +40,12 @@ std::vector<std::size_t> balanced_images(const std::vector<RankCost>& costs,
 std::vector<std::size_t> rebalanced_images(const std::vector<RankCost>& costs,
                                            const std::vector<std::size_t>& now,
                                            const std::vector<std::size_t>& most = {});
+
+/// The same, or `now` where either half of the stretch gains less than 5 %: ranks that
+/// are slow in turn, for seconds, keep their images.
+std::vector<std::size_t> steadily_rebalanced_images(const std::vector<MeasuredCost>& costs,
+                                                    const std::vector<std::size_t>& now,
+                                                    const std::vector<std::size_t>& most = {});
 
 /// A global batch in the proportions of `parts`, in whole images, by largest
 /// remainders; at least one for each rank, taken from those that have most.

@@ -187,17 +187,15 @@ Energy StepRecorder::energy(const std::vector<RankInfo>& ranks) {
   return total_energy(all_gather(group_, counters() - energy_), ranks) + before_;
 }
 
-RankCost StepRecorder::cost() const {
-  constexpr std::size_t kLeastSteps = 3;
-  std::vector<double> fixed, per_image;
+MeasuredCost StepRecorder::cost() const {
+  std::vector<RankCost> full;
   for (const StepRecord& s : steps_) {
     if (!is_kind(s, global_batch_, StepKind::full) || s.samples == 0) continue;
     const auto of = [&](Phase phase) { return s.phases[std::size_t(phase)]; };
-    fixed.push_back(of(Phase::optimizer) + of(Phase::other));
-    per_image.push_back((s.seconds - of(Phase::all_reduce) - fixed.back()) / s.samples);
+    const double fixed = of(Phase::optimizer) + of(Phase::other);
+    full.push_back({fixed, (s.seconds - of(Phase::all_reduce) - fixed) / s.samples});
   }
-  if (per_image.size() < kLeastSteps) return {};
-  return {median_of(fixed), median_of(per_image)};
+  return measured_cost(full);
 }
 
 void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {

@@ -88,7 +88,7 @@ class StepRecorder {
   Energy energy(const std::vector<RankInfo>& ranks);
   /// Of this rank, by the median of the epoch's full steps so far; no time per image
   /// where it had fewer than three with images of its own.
-  RankCost cost() const;
+  MeasuredCost cost() const;
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.
   void gather(RunRecord& run, EpochRecord& epoch);

@@ -189,10 +189,10 @@ void TrainLoop::finish_epoch(RunRecord& run) {
 void TrainLoop::rebalance() {
   if (!config_.balance.by_speed) return;
   const auto costs = all_gather(parts_.group, recorder_.cost());
-  const bool known = std::ranges::all_of(costs, [](auto& c) { return c.per_image > 0; });
+  const bool known = std::ranges::all_of(costs, [](auto& c) { return c.all.per_image > 0; });
   if (!known) return;
   const std::vector<std::size_t> now = plan_.rank_batches();
-  const std::vector<std::size_t> next = rebalanced_images(costs, now, plan_.most_samples);
+  const std::vector<std::size_t> next = steadily_rebalanced_images(costs, now, plan_.most_samples);
   if (next == now) return;
   position_.shares = next;
   log(LogLevel::info,

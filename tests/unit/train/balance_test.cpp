@@ -78,6 +78,30 @@ TEST_CASE("ranks that are alike keep equal shares beside noise", "[balance]") {
   CHECK(now == Images{32, 32, 32, 32});
 }
 
+TEST_CASE("costs are medians of all steps and of each half", "[balance]") {
+  const MeasuredCost cost = measured_cost({{1, 10}, {1, 12}, {5, 11}, {2, 30}, {2, 32}, {2, 31}});
+  CHECK(cost.all.per_image == Approx(21));
+  CHECK(cost.all.fixed == Approx(2));
+  CHECK(cost.first_half.per_image == Approx(11));
+  CHECK(cost.second_half.per_image == Approx(31));
+  CHECK(cost.first_half.fixed == Approx(1));
+  CHECK(measured_cost({{1, 10}, {1, 20}, {1, 30}}).first_half.per_image == Approx(10));
+  CHECK(measured_cost({{1, 10}, {1, 12}}).all.per_image == 0);  // too few
+}
+
+TEST_CASE("shares change where both halves of an epoch gain 5 %", "[balance]") {
+  const RankCost fast{0, 1}, slow{0, 1.4}, between{0, 1.2};
+  const std::vector<std::size_t> equal{500, 500};
+  const MeasuredCost steadily_fast{fast, fast, fast}, steadily_slow{slow, slow, slow};
+  CHECK(steadily_rebalanced_images({steadily_fast, steadily_slow}, equal) == Images{583, 417});
+  const MeasuredCost slow_at_first{between, slow, fast}, slow_later{between, fast, slow};
+  CHECK(steadily_rebalanced_images({steadily_fast, slow_at_first}, equal) == equal);
+  CHECK(steadily_rebalanced_images({steadily_fast, slow_later}, equal) == equal);
+  CHECK(steadily_rebalanced_images({slow_later, steadily_fast}, equal) == equal);
+  CHECK(steadily_rebalanced_images({steadily_fast, steadily_slow}, equal, {550, 900}) ==
+        Images{550, 450});
+}
+
 TEST_CASE("given parts are whole images, all of them, and one at least", "[balance]") {
   CHECK(images_in_parts({3, 1}, 128) == Images{96, 32});
   CHECK(images_in_parts({1, 1, 1}, 8) == Images{3, 3, 2});  // as even_split cuts
