@@ -191,7 +191,7 @@ class Lessons(ProgramCase):
         for words in ((24, 71), (96,), (96, 0), ("x", 96)):
             result = self.program.launch("--bind-to", "none", "-n", "2", str(program), *map(str, words))
             self.assertEqual(result.code, 2, result)
-            self.assertIn("balance: give a number above 0 for each rank, 96 together", result.err)
+            self.assertEqual(result.err.count("balance: give a number above 0 for each rank, 96 together"), 1)
 
     def first_loss(self, out):
         return self.figure(out, r"step 1 loss (.*)")[0]

@@ -132,16 +132,17 @@ std::vector<double> sample_seconds(const std::vector<Sample>& samples, int rank,
 }
 
 // The numbers of the command line; none if there are none. Ends the program if they do not fit.
-Shares given_shares(int argc, char** argv, int ranks) {
+Shares given_shares(int argc, char** argv, int rank, int ranks) {
   Shares shares;
   for (int i = 1; i < argc; ++i) shares.push_back(std::atoi(argv[i]));
   if (shares.empty()) return shares;
   if (int(shares.size()) == ranks && *std::min_element(shares.begin(), shares.end()) > 0 &&
       std::accumulate(shares.begin(), shares.end(), 0) == kBatch)
     return shares;
-  std::fprintf(stderr, "balance: give a number above 0 for each rank, %d together\n", kBatch);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  std::abort();
+  if (rank == 0)  // all see the same command line, so all end here
+    std::fprintf(stderr, "balance: give a number above 0 for each rank, %d together\n", kBatch);
+  MPI_Finalize();
+  std::exit(2);
 }
 
 int main(int argc, char** argv) {
@@ -149,7 +150,7 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const Shares given = given_shares(argc, argv, ranks);
+  const Shares given = given_shares(argc, argv, rank, ranks);
   const std::vector<Sample> samples = draw_samples();
   const std::vector<double> seconds = sample_seconds(samples, rank, ranks);
   Shares equal;
