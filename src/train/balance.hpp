@@ -14,7 +14,7 @@ struct RankCost {
   double seconds(std::size_t images) const noexcept { return fixed + per_image * double(images); }
 };
 
-/// The same of a stretch of steps, and of its two halves.
+/// What the steps of an epoch take a rank: all of them, and each half.
 struct MeasuredCost {
   RankCost all, first_half, second_half;
 };
