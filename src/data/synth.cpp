@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -268,12 +269,13 @@ Mask draw_mask(std::size_t label, const Placement& place) {
   Mask mask{};
   for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
     for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
-      mask[std::size_t(y * kImageSide + x)] =
+      mask[std::size_t(y) * kImageSide + std::size_t(x)] =
           std::uint8_t(covered_samples(kMotifs.at(label), place, frame, x, y));
   return mask;
 }
 
 Dataset draw_synthetic(const SynthOptions& options) {
+  if (options.classes == 0) throw std::invalid_argument("a data set of no classes");
   Dataset dataset;
   dataset.source = "synthetic";
   dataset.class_names.clear();

@@ -77,7 +77,7 @@ GraphBuilder::GraphBuilder(std::string name, Shape input, Origin origin) {
 
 NodeId GraphBuilder::append(const std::string& name, NodeKind kind, std::vector<NodeId> inputs,
                             Shape output) {
-  graph_.nodes_.push_back({name, std::move(kind), std::move(inputs), output});
+  graph_.nodes_.push_back({name, kind, std::move(inputs), output});
   return graph_.logits();
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/random.hpp"
+#include "base/split.hpp"
 #include "model/flops.hpp"
 #include "reduce/doubling_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
@@ -186,7 +187,7 @@ double choose_bucket_mb(const Graph& graph, const Link& sum, double backward) {
 
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images) {
   const auto micro = double(scenario.micro_batches);
-  const auto share = double((images + scenario.ranks - 1) / scenario.ranks);  // the largest
+  const auto share = double(pieces(images, scenario.ranks));          // the largest
   const bool by_speed = model.shares_by_speed && scenario.ranks > 1;  // one has nothing to share
   ComputeModel of_rank = model.compute;
   if (by_speed) of_rank.slow_down_images(model.by_speed->images);
@@ -308,7 +309,7 @@ SimulatedSum simulate_sum(const CostModel& model, std::size_t ranks, std::uint64
   SimulatedSum sum{.ranks = ranks,
                    .bytes = std::ranges::max(model.buckets, {}, &Bucket::bytes).bytes};
   sum.closed = ring_seconds(model.machine, ranks, sum.bytes);
-  if (ranks == 1) return sum;
+  if (ranks <= 1) return sum;
   const auto steps = double(ranks - 1);
   const double adds = added_bytes(ranks, sum.bytes) * model.machine.gamma;
   RingSimulation ring{ranks, (sum.closed - adds) / (2 * steps), adds / steps, 0, seed};

@@ -15,7 +15,8 @@ constexpr std::array kNeeded = {"epoch",         "resumed_at_step",   "val_loss"
 EpochRecord epoch_record(const JsonView& j) {
   for (const char* name : kNeeded) j.at(name);
   EpochRecord e;
-  static_cast<EpochFacts&>(e) = read_epoch(j);
+  const EpochFigures figures = read_epoch(j);  // of which only the facts: the rest comes from sums
+  static_cast<EpochFacts&>(e) = static_cast<const EpochFacts&>(figures);
   if (j.has(kHistorySums)) {
     read_value(j.at(kHistorySums), e.sums);
     for (const KindSums* sums : {&e.sums.full, &e.sums.partial})

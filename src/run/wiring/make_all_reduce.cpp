@@ -160,13 +160,14 @@ class ReduceMaker {
   /// order.
   std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
     if (fixed() && !layout_.keeps_tree_order()) return make_ring(exchange(), way);
-    HierarchicalParts parts{
-        .world = exchange(),
-        .split = [this](int color) { return split_exchange(color); },
-        .across = [this, way](
-                      std::unique_ptr<Exchange> ranks) { return make_ring(std::move(ranks), way); },
-        .segment = segment_of(way),
-        .fixed_order = fixed()};
+    HierarchicalParts parts;
+    parts.world = exchange();
+    parts.split = [this](int color) { return split_exchange(color); };
+    parts.across = [this, way](std::unique_ptr<Exchange> ranks) {
+      return make_ring(std::move(ranks), way);
+    };
+    parts.segment = segment_of(way);
+    parts.fixed_order = fixed();
     return std::make_unique<HierarchicalAllReduce>(place_.device, layout_, std::move(parts));
   }
 
