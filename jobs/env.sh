@@ -9,10 +9,10 @@ if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:-1}"
 fi
 
-# More ranks than cores: allowed, also by Open MPI 5, and a waiting rank leaves its core to the others.
+# More ranks than cores: allowed, also by Open MPI 5. Open MPI then lets a waiting rank leave its core to the others. With
+# a core for each rank it does not, and should not: beside another program each message would cost a time slice.
 export OMPI_MCA_rmaps_base_oversubscribe="${OMPI_MCA_rmaps_base_oversubscribe:-1}"
 export PRTE_MCA_rmaps_default_mapping_policy="${PRTE_MCA_rmaps_default_mapping_policy:-:oversubscribe}"
-export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle:-1}"
 
 # No warning about network hardware that is not there.
 export OMPI_MCA_btl_base_warn_component_unused="${OMPI_MCA_btl_base_warn_component_unused:-0}"

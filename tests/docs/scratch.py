@@ -18,7 +18,7 @@ TRAIN = ["--backend", "cpu", "--data", "data/train", "--data-limit", "64", "--im
 KERAS = "Epoch 1/2\n{steps}/{steps} - 60s - loss: 2.0 - accuracy: 0.3\nEpoch 2/2\n{steps}/{steps} - 50s - loss: 1.5 - accuracy: 0.5\n"
 # What a launcher gives to root, or to more ranks than cores: here only jobs/env.sh may.
 OF_LAUNCHERS = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe",
-                "PRTE_MCA_rmaps_default_mapping_policy", "OMPI_MCA_mpi_yield_when_idle")  # fmt: skip
+                "PRTE_MCA_rmaps_default_mapping_policy")  # fmt: skip
 
 
 def link_weights(source, target):

@@ -226,8 +226,9 @@ inline constexpr const char* kMessageSettings =
 inline constexpr const char* kOversubscribe = "OMPI_MCA_rmaps_base_oversubscribe=1";
 inline constexpr const char* kOwnSettings =
     "^(OMPI_MCA_rmaps_base_oversubscribe=1|PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe|"
-    "OMPI_MCA_mpi_yield_when_idle=1|OMPI_MCA_btl_base_warn_component_unused=0|"
-    "OMPI_MCA_btl_vader_single_copy_mechanism=none)$";
+    "OMPI_MCA_btl_base_warn_component_unused=0|OMPI_MCA_btl_vader_single_copy_mechanism=none)$";
+/// Beside another program a rank that leaves its core pays a time slice for each message.
+inline constexpr const char* kLeavesItsCore = "^OMPI_MCA_mpi_yield_when_idle=1$";
 inline constexpr const char* kThreadSettings =
     "^(OMP_PROC_BIND|OMP_PLACES|[GK].*AFFINITY)=(?!false|none)";
 Steering settings_like(const char* pattern, const LaunchFacts& launch);

@@ -142,11 +142,12 @@ Finding disturbed_cores(const Host& host) {
         "top  on that host shows who has them; rueda train --threads {}  until they are free",
         std::max(1, cores.threads / 2));
   }
+  const auto& [set, unset] = settings_like(kLeavesItsCore, least->launch);
   return {.what = fmt::format("rank {} on {} got {:.0f} % of the time of {}: {} or other virtual "
-                              "machines took the rest",
+                              "machines took the rest{}",
                               least->rank, host.name, 100 * cores.got,
-                              counted(std::size_t(cores.threads), "core"), others),
-          .change = change};
+                              counted(std::size_t(cores.threads), "core"), others, set),
+          .change = unset + change};
 }
 
 /// Whether the right neighbour of `rank` is on the host, too.

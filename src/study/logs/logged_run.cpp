@@ -118,7 +118,7 @@ Observation observe(const LoggedRun& run) {
   if (run.epochs.empty()) throw std::invalid_argument("no epoch was finished");
   const auto later = steady(run.epochs);
   Observation seen;
-  static_cast<Subject&>(seen) = run;
+  static_cast<Subject&>(seen) = static_cast<const Subject&>(run);  // of a run, its subject alone
   seen.ranks = run.ranks;
   if (run.global_batch % run.ranks == 0) seen.rank_batch = run.global_batch / run.ranks;
   seen.global_batch = run.global_batch;

@@ -166,6 +166,10 @@ TEST_CASE("a rank that does not get the time of its own cores is named", "[docto
   check(shared, kRemark, "got 40 %", "rueda train --threads 4");
   check(one(cpu_cluster(1, 1), 0, [](RankFacts& r) { r.cores.got = 0.4, r.cores.quota = 16; }),
         kRemark, "the quota of 16 cores", "--exclusive");
+  const auto leaves =
+      each(got(0.4), [](RankFacts& r) { r.launch.settings = {"OMPI_MCA_mpi_yield_when_idle=1"}; });
+  check(leaves, kRemark, "took the rest (OMPI_MCA_mpi_yield_when_idle=1 is set)",
+        "unset OMPI_MCA_mpi_yield_when_idle; #SBATCH --exclusive");
 }
 
 TEST_CASE("messages inside a host are judged by what its memory allows", "[doctor]") {
@@ -403,8 +407,7 @@ TEST_CASE("root is told what mpirun will want, while there is no mpirun yet", "[
 TEST_CASE("what jobs/env.sh sets is never blamed", "[doctor]") {
   LaunchFacts launch;
   launch.settings = {"OMPI_MCA_btl_base_warn_component_unused=0",
-                     "OMPI_MCA_btl_vader_single_copy_mechanism=none",
-                     "OMPI_MCA_mpi_yield_when_idle=1"};
+                     "OMPI_MCA_btl_vader_single_copy_mechanism=none"};
   CHECK(settings_like(".", launch).what.empty());
   launch.settings = {"OMPI_MCA_btl_vader_single_copy_mechanism=emulated"};
   CHECK_FALSE(settings_like(".", launch).what.empty());
