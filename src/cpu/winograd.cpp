@@ -15,34 +15,46 @@ using namespace winograd;
 
 /// Tiles of a thread's block: transformed, they stay in its second-level cache.
 constexpr std::size_t kBlock = 4 * kRows;
-/// Tiles of which the weight gradient is summed at once.
-constexpr std::size_t kGradientBlock = 64;
+/// Tiles for which a strip of weights is transformed once.
+constexpr std::size_t kGroup = 22 * kRows;
 /// Channels that one call transforms the weights from.
 constexpr std::size_t kWeightRows = 16;
+
 /// The transformed weights, from `from` to `to` channels: strip after strip of columns, so that
 /// what is read at once lies together.
 PointMatrices weight_strips(float* values, std::size_t from, std::size_t to) {
   return {values, to / kStrip * from, kStrip, 0};
 }
 
+/// A part of one strip, from kDepth channels.
+PointMatrices one_strip(float* values) { return {values, kDepth, kStrip, 0}; }
+
+/// The weights as they lie. For the data gradient (`reversed`), which goes from the outputs to
+/// the inputs, the kernel is turned around.
+struct Weights {
+  const float* values;
+  std::size_t inputs;
+  bool reversed;
+};
+
 /// Transforms the weights from kWeightRows channels, from `row` on, to two vectors of channels,
-/// from `column` on. For the data gradient (`reversed`), which goes from the outputs to the
-/// inputs, the kernel lies turned around.
+/// from `column` on, which go to column `to_column` of the rows from `to_row` on.
 template <std::size_t lanes>
-void transform_weights(const float* weights, std::size_t from, std::size_t inputs, bool reversed,
-                       std::size_t row, std::size_t column, const PointMatrices& to) {
+void transform_weights(const Weights& w, std::size_t row, std::size_t column,
+                       const PointMatrices& to, std::size_t to_row, std::size_t to_column) {
   constexpr std::size_t kColumns = kVectors * lanes, kPlaces = kKernel * kKernel;
   alignas(64) float block[kWeightRows][kPlaces][kColumns];
-  if (reversed) {
+  if (w.reversed) {
     for (std::size_t r = 0; r < kWeightRows; ++r)
       for (std::size_t p = 0; p < kPlaces; ++p)
         for (std::size_t c = 0; c < kColumns; ++c)
-          block[r][kPlaces - 1 - p][c] = weights[((row + r) * kPlaces + p) * inputs + column + c];
+          block[r][kPlaces - 1 - p][c] =
+              w.values[((row + r) * kPlaces + p) * w.inputs + column + c];
   } else {
     for (std::size_t c = 0; c < kColumns; ++c)
       for (std::size_t p = 0; p < kPlaces; ++p)
         for (std::size_t r = 0; r < kWeightRows; ++r)
-          block[r][p][c] = weights[((column + c) * kPlaces + p) * inputs + row + r];
+          block[r][p][c] = w.values[((column + c) * kPlaces + p) * w.inputs + row + r];
   }
   Vector<lanes> square[kPlaces], points[kPoints];
   for (std::size_t r = 0; r < kWeightRows; ++r)
@@ -50,19 +62,16 @@ void transform_weights(const float* weights, std::size_t from, std::size_t input
       for (std::size_t p = 0; p < kPlaces; ++p)
         square[p] = *reinterpret_cast<const Vector<lanes>*>(&block[r][p][c]);
       transform<FromWeights>(square, points);
-      to.put<lanes>(column / kStrip * from + row + r, column % kStrip + c, points);
+      to.put<lanes>(to_row + r, to_column + c, points);
     }
 }
 
-/// Writes the gradient of the weights of one output and one vector of inputs.
+/// The same to a whole strip.
 template <std::size_t lanes>
-void write_gradient(const PointMatrices& from, std::size_t output, std::size_t input, float* to) {
-  Vector<lanes> points[kPoints], square[kKernel * kKernel];
-  from.get<lanes>(output, input, points);
-  transform<ToWeightGradient>(points, square);
-  for (std::size_t p = 0; p < kKernel * kKernel; ++p)
-    for (std::size_t i = 0; i < lanes; ++i)
-      to[(output * kKernel * kKernel + p) * from.columns + input + i] = square[p][i];
+void transform_strip(const Weights& w, std::size_t row, std::size_t strip, const PointMatrices& to,
+                     std::size_t to_row) {
+  for (std::size_t c = 0; c < kStrip; c += kVectors * lanes)
+    transform_weights<lanes>(w, row, strip * kStrip + c, to, to_row, c);
 }
 
 /// Tiles that a thread takes at once; fewer where there are not enough for all threads.
@@ -70,6 +79,9 @@ std::size_t block_of(const Tiles& tiles) {
   const std::size_t share = whole_rows(pieces(tiles.count, std::size_t(omp_get_max_threads())));
   return share <= 2 * kBlock ? share : kBlock;
 }
+
+/// Tiles of which all channels are transformed at once, before strips of weights.
+std::size_t group_of(const Tiles& tiles) { return std::min(kGroup, whole_rows(tiles.count)); }
 
 }  // namespace
 
@@ -83,32 +95,50 @@ Winograd::Winograd(const Shape& shape, const ActivationView& input, const Activa
     : shape_(shape), input_{input, shape.inputs}, output_{output, shape.outputs} {}
 
 std::size_t Winograd::scratch_bytes() const {
-  const Tiles tiles(shape_);
-  const std::size_t weights =
-      std::max(weight_strips(nullptr, shape_.inputs, shape_.outputs).floats(),
-               weight_strips(nullptr, shape_.outputs, shape_.inputs).floats());
-  const auto both = [&](std::size_t rows) {
-    return PointMatrices{nullptr, rows, shape_.inputs}.floats() +
-           PointMatrices{nullptr, rows, shape_.outputs}.floats();
-  };
-  const std::size_t transposed =
-      PointMatrices{nullptr, whole_rows(shape_.outputs), shape_.inputs}.floats();
-  return sizeof(float) * (std::max(weights, transposed) +
-                          std::max(both(kGradientBlock),
-                                   std::size_t(omp_get_max_threads()) * both(block_of(tiles))));
+  return sizeof(float) * std::max({scratch_floats({input_, output_}),
+                                   scratch_floats({output_, input_}), gradient_scratch_floats()});
 }
 
-void Winograd::convolve(const Side& from, const float* x, const Side& to, float* y,
-                        const float* weights, float* scratch) const {
+bool Winograd::goes_by_strips(const Sides& sides) const {
+  const std::size_t strips = sides.to.channels / kStrip;
+  return 2 * group_of(Tiles(shape_)) <= sides.to.channels &&
+         strips >= std::size_t(omp_get_max_threads());
+}
+
+std::size_t Winograd::scratch_floats(const Sides& sides) const {
   const Tiles tiles(shape_);
+  const auto threads = std::size_t(omp_get_max_threads());
+  const Side &from = sides.from, &to = sides.to;
+  if (goes_by_strips(sides)) {
+    const std::size_t rows = group_of(tiles);
+    return PointMatrices{nullptr, rows, from.channels}.floats() +
+           threads * (one_strip(nullptr).floats() + PointMatrices{nullptr, rows, kStrip}.floats());
+  }
   const std::size_t block = block_of(tiles);
-  const bool reversed = &from == &output_;
+  return weight_strips(nullptr, from.channels, to.channels).floats() +
+         threads * (PointMatrices{nullptr, block, from.channels}.floats() +
+                    PointMatrices{nullptr, block, to.channels}.floats());
+}
+
+void Winograd::convolve(const Sides& sides, const float* x, float* y, const float* weights,
+                        float* scratch) const {
+  if (goes_by_strips(sides))
+    convolve_strips(sides, x, y, weights, scratch);
+  else
+    convolve_blocks(sides, x, y, weights, scratch);
+}
+
+/// Block after block of tiles, with all weights transformed before.
+void Winograd::convolve_blocks(const Sides& sides, const float* x, float* y, const float* weights,
+                               float* scratch) const {
+  const Side &from = sides.from, &to = sides.to;
+  const Tiles tiles(shape_);
+  const std::size_t block = block_of(tiles), strips = to.channels / kStrip;
+  const Weights given{weights, shape_.inputs, &from == &output_};
   const PointMatrices right = weight_strips(scratch, from.channels, to.channels);
-  const std::size_t strips = to.channels / kStrip;
   parallel_for(from.channels / kWeightRows * strips, [&](std::size_t i, auto lanes) {
-    const std::size_t row = i / strips * kWeightRows, begin = i % strips * kStrip;
-    for (std::size_t c = begin; c < begin + kStrip; c += kVectors * lanes)
-      transform_weights<lanes>(weights, from.channels, shape_.inputs, reversed, row, c, right);
+    const std::size_t row = i / strips * kWeightRows, strip = i % strips;
+    transform_strip<lanes>(given, row, strip, right, strip * from.channels + row);
   });
   float* const blocks = scratch + right.floats();
   parallel_for(pieces(tiles.count, block), [&](std::size_t i, auto lanes) {
@@ -124,47 +154,52 @@ void Winograd::convolve(const Side& from, const float* x, const Side& to, float*
                         {right.at(point, c / kStrip * from.channels, c % kStrip), kStrip, 1},
                         from.channels, sums, point, c, false);
     for (std::size_t t = 0; t < count; ++t)
-      write_tile<lanes>(tiles, first + t, sums, t, to.view, y);
+      write_tile<lanes>(tiles, first + t, sums, t, to.view, 0, y);
   });
+}
+
+/// Strip after strip of channels, of a group of tiles. Where these are fewer than the channels,
+/// the transformed weights are the most of all numbers: here they stay in a thread's cache.
+void Winograd::convolve_strips(const Sides& sides, const float* x, float* y, const float* weights,
+                               float* scratch) const {
+  const Side &from = sides.from, &to = sides.to;
+  const Tiles tiles(shape_);
+  const Weights given{weights, shape_.inputs, &from == &output_};
+  const std::size_t group = group_of(tiles);
+  for (std::size_t first = 0; first < tiles.count; first += group) {
+    const std::size_t count = std::min(group, tiles.count - first);
+    const PointMatrices left{scratch, whole_rows(count), from.channels};
+    parallel_for(count, [&](std::size_t t, auto lanes) {
+      transform_tile<FromInput, lanes>(tiles, first + t, from.view, x, 1, left, t);
+    });
+    parallel_for(to.channels / kStrip, [&](std::size_t strip, auto lanes) {
+      PointMatrices right = one_strip(nullptr), sums{nullptr, left.rows, kStrip};
+      right.values = scratch + left.floats() +
+                     std::size_t(omp_get_thread_num()) * (right.floats() + sums.floats());
+      sums.values = right.values + right.floats();
+      for (std::size_t k = 0; k < from.channels; k += kDepth) {
+        const std::size_t depth = std::min(kDepth, from.channels - k);
+        for (std::size_t row = 0; row < depth; row += kWeightRows)
+          transform_strip<lanes>(given, k + row, strip, right, row);
+        for (std::size_t point = 0; point < kPoints; ++point)
+          for (std::size_t c = 0; c < kStrip; c += kVectors * lanes)
+            multiply<lanes>({left.at(point, 0, k), left.row_step(), 1},
+                            {right.at(point, 0, c), kStrip, 1}, depth, sums, point, c, k > 0);
+      }
+      for (std::size_t t = 0; t < count; ++t)
+        write_tile<lanes>(tiles, first + t, sums, t, to.view, strip * kStrip, y);
+    });
+  }
 }
 
 void Winograd::forward(const float* input, const float* weights, float* output,
                        float* scratch) const {
-  convolve(input_, input, output_, output, weights, scratch);
+  convolve({input_, output_}, input, output, weights, scratch);
 }
 
 void Winograd::data_gradient(const float* output_gradient, const float* weights,
                              float* input_gradient, float* scratch) const {
-  convolve(output_, output_gradient, input_, input_gradient, weights, scratch);
-}
-
-void Winograd::weight_gradient(const float* input, const float* output_gradient,
-                               float* weight_gradient, float* scratch) const {
-  const Tiles tiles(shape_);
-  const std::size_t inputs = shape_.inputs, outputs = shape_.outputs;
-  const PointMatrices sums{scratch, whole_rows(outputs), inputs};
-  const PointMatrices right{sums.values + sums.floats(), kGradientBlock, inputs};
-  const PointMatrices left{right.values + right.floats(), kGradientBlock, outputs};
-  const std::size_t strips = inputs / kStrip;
-  for (std::size_t first = 0; first < tiles.count; first += kGradientBlock) {
-    const std::size_t depth = std::min(kGradientBlock, tiles.count - first);
-    parallel_for(depth, [&](std::size_t t, auto lanes) {
-      transform_tile<FromInput, lanes>(tiles, first + t, input_.view, input, 1, right, t);
-      transform_tile<FromOutputGradient, lanes>(tiles, first + t, output_.view, output_gradient, 0,
-                                                left, t);
-    });
-    parallel_for(kPoints * strips, [&](std::size_t i, auto lanes) {
-      const std::size_t point = i / strips, begin = i % strips * kStrip;
-      const Factor factor{left.at(point, 0, 0), 1, left.row_step()};
-      for (std::size_t c = begin; c < begin + kStrip; c += kVectors * lanes)
-        multiply<lanes>(factor, {right.at(point, 0, c), right.row_step(), 1}, depth, sums, point, c,
-                        first > 0);
-    });
-  }
-  parallel_for(outputs, [&](std::size_t output, auto lanes) {
-    for (std::size_t c = 0; c < inputs; c += lanes)
-      write_gradient<lanes>(sums, output, c, weight_gradient);
-  });
+  convolve({output_, input_}, output_gradient, input_gradient, weights, scratch);
 }
 
 }  // namespace rueda::cpu

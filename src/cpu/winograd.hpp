@@ -45,8 +45,18 @@ class Winograd {
     ActivationView view;
     std::size_t channels;
   };
-  void convolve(const Side& from, const float* x, const Side& to, float* y, const float* weights,
+  struct Sides {
+    const Side &from, &to;
+  };
+  bool goes_by_strips(const Sides& sides) const;
+  std::size_t scratch_floats(const Sides& sides) const;
+  std::size_t gradient_scratch_floats() const;
+  void convolve(const Sides& sides, const float* x, float* y, const float* weights,
                 float* scratch) const;
+  void convolve_blocks(const Sides& sides, const float* x, float* y, const float* weights,
+                       float* scratch) const;
+  void convolve_strips(const Sides& sides, const float* x, float* y, const float* weights,
+                       float* scratch) const;
 
   Shape shape_;
   Side input_, output_;

@@ -95,10 +95,10 @@ void transform_tile(const Tiles& tiles, std::size_t tile, const ActivationView& 
   }
 }
 
-/// The outputs of a tile from a row of products.
+/// The outputs of a tile, of the channels from `channel` on, from a row of products.
 template <std::size_t lanes>
 void write_tile(const Tiles& tiles, std::size_t tile, const PointMatrices& from, std::size_t row,
-                const ActivationView& view, float* to) {
+                const ActivationView& view, std::size_t channel, float* to) {
   const int top = tiles.top(tile), left = tiles.left(tile);
   const int rows = std::min(kTile, tiles.height - top);
   const int columns = std::min(kTile, tiles.width - left);
@@ -106,7 +106,7 @@ void write_tile(const Tiles& tiles, std::size_t tile, const PointMatrices& from,
   for (std::size_t c = 0; c < from.columns; c += lanes) {
     from.get<lanes>(row, c, points);
     transform<ToOutput>(points, square);
-    float* map = to + view.offset(tiles.image(tile), c, 0);
+    float* map = to + view.offset(tiles.image(tile), channel + c, 0);
     for (int y = 0; y < rows; ++y)
       for (int x = 0; x < columns; ++x) {
         const int down = top + y, across = left + x;
