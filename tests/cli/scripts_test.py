@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Scripts that find libraries, the configuration of a build, what it installs. usage: scripts_test.py RUEDA"""
 
+import importlib
 import os
 import re
 import shutil
@@ -33,6 +34,19 @@ class ScriptCase(unittest.TestCase):
             [sys.executable, ROOT / script, *words], env={**os.environ, **env}, capture_output=True, text=True,
             timeout=60, check=False,
         )  # fmt: skip
+
+
+class Mutations(unittest.TestCase):
+    def test_each_wording_is_there_once(self):
+        """A mutation whose wording is gone tests nothing, and no one sees it for hours."""
+        sys.path.insert(0, str(ROOT / "tests" / "mutations"))
+        self.addCleanup(sys.path.pop, 0)
+        mutations = importlib.import_module("mutations").MUTATIONS
+        self.assertGreater(len(mutations), 100)
+        for file, before, after, _ in mutations:
+            with self.subTest(file=file, before=before):
+                self.assertNotEqual(before, after)
+                self.assertEqual((ROOT / file).read_text(encoding="utf-8").count(before), 1)
 
 
 class FindLibrary(ScriptCase):
