@@ -6,7 +6,7 @@
 namespace rueda::cpu {
 namespace {
 
-/// With fewer tiles of 4x4 outputs transforming the weights costs more than it saves.
+/// With fewer tiles of 4x4 outputs transforming the weights can cost more than it saves.
 constexpr std::size_t kLeastTiles = 8;
 
 Winograd::Shape shape_of(const OperationRequest& r, const ConvNode& conv) {

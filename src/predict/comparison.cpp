@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/split.hpp"
 #include "display/text.hpp"
 #include "predict/predict.hpp"
 #include "study/observation.hpp"
@@ -111,7 +112,7 @@ std::string error_note(const std::vector<double>& errors) {
 double unfilled(const Scenario& scenario) {
   const auto images = double(scenario.images);
   const auto batch = double(scenario.global_batch);
-  const std::size_t steps = (scenario.images + scenario.global_batch - 1) / scenario.global_batch;
+  const std::size_t steps = pieces(scenario.images, scenario.global_batch);
   return 1 - images / batch / double(steps);
 }
 
@@ -158,7 +159,7 @@ PlusMinus Certainty::widened(PlusMinus half, const CostModel& model,
                              const Scenario& scenario) const {
   if (!is_widened(scenario)) return half;
   const std::size_t images = std::min(scenario.global_batch, scenario.images);
-  const std::size_t each = (images + scenario.ranks - 1) / scenario.ranks;
+  const std::size_t each = pieces(images, scenario.ranks);
   Scenario measured = scenario;
   measured.ranks = only_ranks;
   const StepForecast here = forecast_step(model, scenario, images);

@@ -251,7 +251,7 @@ std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks) {
 double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes) {
   const std::size_t local = std::min(machine.ranks_per_node, ranks);
   if (local <= 1 || !machine.spans_nodes(ranks)) return ring_seconds(machine, ranks, bytes);
-  const std::size_t nodes = (ranks + local - 1) / local;
+  const std::size_t nodes = pieces(ranks, local);
   const double shard = bytes / double(local);
   const double chunk = shard / double(nodes);
   const double inside = 2 * machine.inside.message_seconds(shard) + shard * machine.gamma;

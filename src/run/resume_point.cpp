@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/split.hpp"
 #include "base/text.hpp"
 #include "record/run_json.hpp"
 #include "reduce/tree_order.hpp"
@@ -163,7 +164,7 @@ void choose_batch(const ResumePoint& point, TrainConfig& config, std::size_t wor
           fmt::format("--resume: {} micro-batches per step are too many for {}: resume on more",
                       parts, counted(world, "rank")));
   const std::size_t now = world * config.accumulate;
-  config.batch_per_rank = std::max<std::size_t>(1, (m.global_batch + now - 1) / now);
+  config.batch_per_rank = std::max<std::size_t>(1, pieces(m.global_batch, now));
   require(config.shard != Shard::fixed || now == parts,
           fmt::format("--resume: with --shard fixed the data set is cut into {} slices, which {} "
                       "ranks cannot share evenly: resume on a divisor of {}",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/split.hpp"
 #include "base/text.hpp"
 #include "reduce/ring_plan.hpp"
 #include "reduce/tree_order.hpp"
@@ -103,7 +104,7 @@ EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::
                                std::size_t batch, const std::vector<std::size_t>& shares) {
   constexpr std::size_t kMostImages = 256;
   const std::size_t size = std::clamp<std::size_t>(batch, 1, kMostImages);
-  const std::size_t batches = (test_images + size - 1) / size;
+  const std::size_t batches = pieces(test_images, size);
   const auto [begin, end] =
       shares.empty() ? even_split(batches, world, rank) : share_of(batches, shares, rank);
   return {{std::min(begin * size, test_images), std::min(end * size, test_images)}, size};

@@ -4,7 +4,6 @@
 usage: cli_test.py RUEDA MPIEXEC
 """
 
-import csv
 import os
 import re
 import shutil
@@ -374,16 +373,13 @@ class Output(ProgramCase):
         self.assertGreaterEqual(phases["forward"]["mean"] + phases["backward"]["mean"], 0.02)
 
     def test_the_timed_backend_takes_the_time_of_a_run(self):
-        words = ("train", *SMALL, "--overwrite")
-        self.completed(self.program.run(*words, "--run-dir", "computed"))
-        timed = ("--backend", "timed", "--compute-from", "computed/run.json")
-        self.completed(self.program.run_ranks(2, *words, *timed, "--run-dir", "timed-as"))
-        record = self.program.record("timed-as")
-        self.assertEqual(record["timed"]["recorded_in"], "computed/run.json")
-        with open(self.program.folder / "computed" / "steps.csv", encoding="ascii", newline="") as file:
-            steps = [sum(float(row[phase]) for phase in ("forward", "loss", "backward")) for row in csv.DictReader(file)]
+        computed = self.trained(0, *SMALL)
+        recorded = f"{computed['run_dir']}/run.json"
+        timed = self.trained(2, *SMALL, "--backend", "timed", "--compute-from", recorded)["timed"]
+        self.assertEqual(timed["recorded_in"], recorded)
+        steps = [sum(float(row[phase]) for phase in ("forward", "loss", "backward")) for row in computed["steps"]]
         self.assertEqual(len(steps), 8)
-        self.assertAlmostEqual(record["timed"]["seconds"], statistics.median(steps))
+        self.assertAlmostEqual(timed["seconds"], statistics.median(steps))
 
 
 if __name__ == "__main__":

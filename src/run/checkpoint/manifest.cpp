@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/json/json_fields.hpp"
+#include "base/split.hpp"
 #include "base/text.hpp"
 #include "rueda/train/config.hpp"
 #include "run/checkpoint/checkpoint_files.hpp"
@@ -89,7 +90,7 @@ std::size_t recorded(const JsonView& config, const char* option) {
 /// that was asked for (--on-oom halve), never larger.
 void check_batch(const Manifest& m, const JsonView& config) {
   const std::size_t parts = m.world * m.micro_batches;
-  const std::size_t largest = (m.global_batch + parts - 1) / parts;
+  const std::size_t largest = pieces(m.global_batch, parts);
   const auto differs = [](const char* option, std::size_t is, std::size_t says) {
     throw InputError(fmt::format("its --{} is {}, and its other numbers say {}", option, is, says));
   };
