@@ -10,4 +10,4 @@ build=${1:-build}
 ninja -C "$build" tests/cuda/cuda tests/cuda/libcuda.so.1
 sed '/^cuDNN [0-9]*$/,$d' docs/dev/cudnn-plans.md >"$build/cudnn-plans.md"
 LD_LIBRARY_PATH=$build/tests/cuda RUEDA_PLANS_TABLE=$build/cudnn-plans.md "$build/tests/cuda/cuda" '[.all-plans]'
-mv "$build/cudnn-plans.md" docs/results
+mv "$build/cudnn-plans.md" docs/dev

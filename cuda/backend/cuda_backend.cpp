@@ -110,7 +110,7 @@ class CudaBackend final : private SharedContext,
 
   ActivationView view(const Graph& graph, NodeId node) const override {
     const Shape shape = graph.shape(node);
-    const auto channels = std::size_t(stored_channels(graph, node, context_.precision));
+    const auto channels = std::size_t(shape.channels);
     return {.channels = channels,
             .pixels = std::size_t(shape.height) * std::size_t(shape.width),
             .block = channels,

@@ -22,8 +22,7 @@ DeviceMemory copy_of(std::span<const std::uint8_t> host, cudaStream_t stream) {
 }
 
 InputFormat input_format(Element element) {
-  return {
-      .bf16 = element == Element::bf16, .channels_last = true, .channels = image_channels(element)};
+  return {.bf16 = element == Element::bf16, .channels_last = true};
 }
 
 }  // namespace

@@ -24,8 +24,7 @@ cudnnDataType_t cudnn_type(Element element) {
 
 TensorSpec activation(const OperationRequest& r, NodeId node) {
   const ImageShape s = r.shape_of(node);
-  return {{s.images, stored_channels(r.graph, node, r.context.precision), s.height, s.width},
-          cudnn_type(r.element())};
+  return {{s.images, s.channels, s.height, s.width}, cudnn_type(r.element())};
 }
 
 TensorSpec in_fp32(TensorSpec spec) {
@@ -38,26 +37,45 @@ std::string extents(const TensorSpec& spec) {
   return fmt::format("{}x{}x{}x{}", n, c, h, w);
 }
 
+/// Once where both are the same.
+std::string extents(const std::array<std::int64_t, 2>& pair) {
+  if (pair[0] == pair[1]) return std::to_string(pair[0]);
+  return fmt::format("{}x{}", pair[0], pair[1]);
+}
+
 }  // namespace
 
 ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
     : r_(r),
-      geometry_{conv.stride, conv.padding},
+      geometry_{{conv.stride, conv.stride}, {conv.padding, conv.padding}},
       x_(activation(r, r.input())),
       y_(activation(r, r.node)) {
   w_ = {{conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element())};
   dw_ = w_;
-  const bool padded = x_.dims[1] != r.graph.shape(r.input()).channels;
-  if (padded) return;  // in memory of its own
+  if (r.input() == r.graph.input()) {
+    read_windows();
+    return;
+  }
   w_.alignment = alignment_in_arena(r.graph, conv.weight, r.element());
   if (r.element() == Element::fp32) dw_.alignment = w_.alignment;
+}
+
+/// A window's values are the channels of one column. Its weights have memory of their own.
+void ConvPlans::read_windows() {
+  windows_ = windows_of(r_.graph, r_.node, r_.context.precision);
+  geometry_.stride[1] = 1;
+  geometry_.padding[1] = 0;
+  x_.dims[1] = w_.dims[1] = windows_->stored;
+  x_.dims[3] = windows_->count;
+  w_.dims[3] = 1;
+  dw_ = w_;
 }
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {
   std::string text =
       fmt::format("{} {} {} by {} stride {} padding {}", what, to_string(r_.context.precision),
-                  extents(x_), extents(w_), geometry_.stride, geometry_.padding);
+                  extents(x_), extents(w_), extents(geometry_.stride), extents(geometry_.padding));
   if (w_.alignment != kEngineAlignment) text += fmt::format(" aligned {}", w_.alignment);
   return text;
 }
@@ -65,6 +83,7 @@ std::string ConvPlans::key(const char* what) const {
 CudnnGraph::Tensor ConvPlans::id_of(Tensor tensor) {
   switch (tensor) {
     case Tensor::input:
+    case Tensor::windows:
     case Tensor::input_gradient:
       return kX;
     case Tensor::weights:

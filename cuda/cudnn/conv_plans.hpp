@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cuda/operations/operations.hpp"
@@ -22,17 +23,20 @@ class ConvPlans {
   /// in its epilogue. Null: no engine.
   const CudnnPlan* find(const Launch& launch) const;
 
-  /// Numbers in the weights, padded channels included.
+  /// Numbers in the weights, zeros of windows included.
   std::size_t weight_count() const { return w_.elements(); }
-  int stored_input_channels() const { return int(x_.dims[1]); }
+  /// What is multiplied in place of the image; nothing where another layer is read.
+  const std::optional<kernels::RowWindows>& windows() const { return windows_; }
 
  private:
+  void read_windows();
   std::string key(const char* what) const;
   const CudnnPlan* forward(const Launch& launch) const;
   const CudnnPlan* gradient(ConvDirection direction, const std::string& name,
                             const TensorSpec& weights) const;
 
   OperationRequest r_;
+  std::optional<kernels::RowWindows> windows_;
   ConvGeometry geometry_;
   TensorSpec x_, w_, dw_, y_;
 };

@@ -32,9 +32,9 @@ constexpr ConvNames kConvNames[] = {
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
 
-/// The same value for both directions of an image.
-void set_pair(Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t value) {
-  const std::array<std::int64_t, 2> values{value, value};
+/// For both directions of an image.
+void set_pair(Descriptor& d, cudnnBackendAttributeName_t name,
+              const std::array<std::int64_t, 2>& values) {
   d.set(name, std::span<const std::int64_t>(values));
 }
 
@@ -136,7 +136,7 @@ void CudnnGraph::conv(ConvDirection direction, Tensor w, Tensor x, Tensor y,
   shape.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
   shape.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   shape.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
-  set_pair(shape, CUDNN_ATTR_CONVOLUTION_DILATIONS, 1);
+  set_pair(shape, CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1});
   set_pair(shape, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, geometry.stride);
   set_pair(shape, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, geometry.padding);
   set_pair(shape, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, geometry.padding);

@@ -119,9 +119,10 @@ struct TensorSpec {
 
 enum class ConvDirection { forward, data_gradient, weight_gradient };
 
+/// Down, then across.
 struct ConvGeometry {
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;
+  std::array<std::int64_t, 2> stride{1, 1};
+  std::array<std::int64_t, 2> padding{0, 0};
 };
 
 /// Where plans are made for: the device of a handle, or, without any device,

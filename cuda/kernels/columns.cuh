@@ -19,18 +19,26 @@ struct ColumnTiles {
 
 /// About four blocks for each multiprocessor of the largest GPUs.
 inline constexpr std::size_t kColumnBlocks = 512;
-inline constexpr std::size_t kRowsPerThread = 8;
-// A tile has kTileChannels, 64 bytes of bf16: one block adds up the sums of all
-// blocks of a tile, hence tiles must not be few.
 static_assert(kColumnBlocks <= kMostTiles);  // (splits, sums, channels) fit in SumScratch
 
-inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
+/// Channels of a block. Where it sums, 64 bytes of bf16: one block adds up the
+/// sums of all blocks of a tile, hence tiles must not be few. Else a warp has a
+/// row to itself, as far as it reaches, so that multiprocessors share no line of
+/// the cache: an H100 added a bias with 53 % of its rate where eight blocks
+/// wrote parts of a row (docs/results/h100.md).
+template <int width, typename Body>
+inline constexpr int kTile = Body::kSums > 0 ? kTileChannels : 32 * width;
+
+/// Blocks are many rather than long: a thread has no less than the rows that it
+/// takes at once.
+template <int width, typename Body>
+ColumnTiles column_tiles(std::size_t rows, int channels) {
   const auto lanes = unsigned(channels / width);
   unsigned across = 1;
-  while (across < lanes && int(across) * width < kTileChannels) across *= 2;
+  while (across < lanes && int(across) * width < kTile<width, Body>) across *= 2;
   const unsigned down = kBlockThreads / across;
   const unsigned columns = (lanes - 1) / across + 1;
-  const std::size_t useful = (rows - 1) / (down * kRowsPerThread) + 1;
+  const std::size_t useful = (rows - 1) / (down * unsigned(Body::kRows)) + 1;
   const std::size_t splits = std::min(useful, std::max<std::size_t>(1, kColumnBlocks / columns));
   return {dim3(columns, unsigned(splits)), dim3(across, down)};
 }
@@ -38,10 +46,9 @@ inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
 /// What a block knows of its channels; Channel is of the kernel's choice. It
 /// lies in shared memory, because eight channels of it a thread would take most
 /// registers. Threads next to each other read neighbours.
-template <typename Channel, int width>
+template <typename Channel, int kStride>
 struct TileChannels {
   const Channel* mine;  ///< this thread's first
-  static constexpr int kStride = kTileChannels / width;
   __device__ const Channel& operator[](int i) const { return mine[i * kStride]; }
 };
 
@@ -99,7 +106,7 @@ __device__ void finish_columns(const Body& body, const float* partial, int first
                                int channels) {
   constexpr int kSums = Body::kSums;
   constexpr unsigned kSlots = kBlockThreads / kTileChannels;
-  constexpr unsigned kAtOnce = 4;
+  constexpr unsigned kAtOnce = 8;
   __shared__ double shared[kSums][kBlockThreads];
   const unsigned thread = thread_of_block();
   const int channel = first + int(thread % kTileChannels);
@@ -133,22 +140,21 @@ template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch* scratch) {
   using Channel = decltype(body.channel(0));
-  using Table = TileChannels<Channel, width>;
-  __shared__ Channel table[kTileChannels];
+  constexpr int kStride = kTile<width, Body> / width;
+  __shared__ Channel table[kTile<width, Body>];
   constexpr int kSums = Body::kSums;
   const unsigned thread = thread_of_block();
   const int tile = int(blockDim.x) * width;
   const int first = int(blockIdx.x) * tile;
   const int end = first + tile < channels ? first + tile : channels;
   if (first + int(thread) < end)
-    table[int(thread) % width * Table::kStride + int(thread) / width] =
-        body.channel(first + int(thread));
+    table[int(thread) % width * kStride + int(thread) / width] = body.channel(first + int(thread));
   __syncthreads();
 
   const int channel = first + int(threadIdx.x) * width;
   float sums[kSums == 0 ? 1 : kSums][width] = {};
   if (channel < channels) {
-    const Table of{table + threadIdx.x};
+    const TileChannels<Channel, kStride> of{table + threadIdx.x};
     const unsigned stride = gridDim.y * blockDim.y;
     const std::size_t step = std::size_t(stride) * unsigned(channels);
     unsigned row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -178,7 +184,7 @@ template <int width, typename Body>
 void for_each_in_columns(std::size_t rows, int channels, const Body& body, SumScratch* scratch,
                          cudaStream_t stream) {
   if (rows == 0 || channels == 0) return;
-  const ColumnTiles tiles = column_tiles(rows, channels, width);
+  const ColumnTiles tiles = column_tiles<width, Body>(rows, channels);
   if (tiles.grid.x > kMostTiles || rows > UINT32_MAX / 2)
     throw_launch_error(cudaErrorInvalidValue, typeid(Body));
   launch_blocks(&each_pack_of_columns<width, Body>, tiles.grid, tiles.block, stream, body,

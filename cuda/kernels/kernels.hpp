@@ -10,6 +10,7 @@
 #include "base/bfloat16.hpp"
 #include "base/element_hash.hpp"
 #include "kernels/pixel.hpp"
+#include "kernels/row_windows.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
 
@@ -120,16 +121,15 @@ struct BatchSource {
   std::size_t count = 0;                   ///< of indices
 };
 
-/// Where a batch goes: 16 bytes a pixel, its channels and zeros.
+/// Where a batch goes.
 struct BatchTarget {
-  void* values = nullptr;  ///< aligned to 16 bytes
+  void* values = nullptr;  ///< (count, height, width, 3)
   Element element = Element::fp32;
   std::int32_t* labels = nullptr;
 };
 
 /// kernels::input_value for every value of the batch, with the augmentation
-/// drawn for each sample. An error if the target is not aligned or
-/// the image has no pixel.
+/// drawn for each sample. An error if the image has no pixel.
 void make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
                 std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                 cudaStream_t stream);
@@ -218,6 +218,11 @@ struct ImageShape {
   int height = 0;
   int width = 0;
 };
+
+/// The windows of each of `rows` rows, (rows, count, stored). `to` is aligned to 16 bytes, or it
+/// is an error.
+void unroll_rows(Element element, void* to, const void* from, std::size_t rows,
+                 const kernels::RowWindows& windows, cudaStream_t stream);
 
 /// What reads windows of an image, or all of it.
 struct PoolWork {

@@ -18,8 +18,6 @@ namespace {
 /// cuDNN says nothing of a workspace's alignment; cudaMalloc's own is safe.
 constexpr std::size_t kWorkspaceAlignment = 256;
 
-bool is_product(const Launch& launch) { return launch.side > 0; }
-
 const char* words_of_product(LaunchKind kind) {
   if (kind == LaunchKind::conv_data) return "data gradient";
   if (kind == LaunchKind::conv_weights) return "weight gradient";
@@ -28,23 +26,27 @@ const char* words_of_product(LaunchKind kind) {
 
 /// Convolution in its three directions by cuDNN, bias and residual addition in
 /// the forward epilogue where an engine has that, and there the sums for the
-/// batch norm that reads the output. The weight gradient goes to the arena at
-/// once where it is fp32 and unpadded. In bf16 it is converted together with
-/// others; a padded one is staged in scratch memory.
+/// batch norm that reads the output. Of the image it reads windows, which it
+/// keeps until backward. The weight gradient goes to the arena at once where it
+/// is fp32. In bf16 it is converted together with others; that of windows is
+/// staged in scratch memory.
 class Conv final : public PlannedOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
       : PlannedOperation(r), conv_(conv), plans_(r, conv) {
-    r.context.packed.request(r.graph, conv.weight, r.element(), plans_.stored_input_channels());
+    if (plans_.windows())
+      r.context.packed.request(r.graph, conv.weight, r.element(), *plans_.windows());
+    else
+      r.context.packed.request(r.graph, r.element());
     plan_forward(r.full);
     if (r.mode != Mode::train) return;
     for (const Launch& l : launches_.backward({.wants_input = r.input() != r.graph.input()}))
-      if (is_product(l)) plan(l) = require(plans_.find(l), l.kind);
+      if (l.is_convolution()) plan(l) = require(plans_.find(l), l.kind);
   }
 
   void bind(const OperationMemory& memory) override {
     PlannedOperation::bind(memory);
-    const Launch& fused = forward_.front();
+    const Launch& fused = convolution_of(forward_);
     if (epilogue_ != Epilogue::none && !runs(fused)) {
       drop_epilogue();
       require(plan(fused), fused.kind);
@@ -52,9 +54,10 @@ class Conv final : public PlannedOperation {
     }
     for (const auto* launches : {&forward_, &backward_})
       for (const Launch& l : *launches)
-        if (is_product(l)) bind_product(l);
+        if (l.is_convolution()) bind_product(l);
     if (summed_)
-      again_ = tensors_of(recompute_.front(), static_cast<float*>(r_.context.scratch.get()));
+      again_ =
+          tensors_of(convolution_of(recompute_), static_cast<float*>(r_.context.scratch.get()));
   }
 
   void forward() override {
@@ -67,7 +70,7 @@ class Conv final : public PlannedOperation {
   /// The batch norm has made its statistics of the sums by now: new ones are for no reader.
   void recompute() override {
     if (!summed_) return PlannedOperation::recompute();
-    execute(recompute_.front().kind, again_);
+    execute(convolution_of(recompute_).kind, again_);
   }
 
  private:
@@ -83,12 +86,14 @@ class Conv final : public PlannedOperation {
     switch (l.kind) {
       case LaunchKind::add_bias:
         return add(at(l, Tensor::output), at(l, Tensor::bias), at(l, Tensor::residual));
+      case LaunchKind::unroll_rows:
+        return unroll_rows(r_.element(), at(l, Tensor::windows), at(l, Tensor::input), image_rows(),
+                           *plans_.windows(), r_.stream());
       case LaunchKind::drop_channels: {
-        const int stored = plans_.stored_input_channels();
-        return drop_channels(r_.element(), floats(l, Tensor::arena_gradient),
-                             at(l, Tensor::weight_gradient),
-                             plans_.weight_count() / std::size_t(stored), stored,
-                             r_.graph.shape(r_.input()).channels, r_.stream());
+        const kernels::RowWindows& w = *plans_.windows();
+        return drop_channels(
+            r_.element(), floats(l, Tensor::arena_gradient), at(l, Tensor::weight_gradient),
+            plans_.weight_count() / std::size_t(w.stored), w.stored, w.values, r_.stream());
       }
       case LaunchKind::widen_gradients:
         return context.packed.unpack_gradients(arena(), r_.stream());
@@ -99,7 +104,7 @@ class Conv final : public PlannedOperation {
       default:
         execute(l.kind, products_.at(l.kind).tensors);
     }
-    if (l.kind == LaunchKind::conv_weights && r_.element() == Element::bf16 && !padded())
+    if (l.kind == LaunchKind::conv_weights && r_.element() == Element::bf16 && !plans_.windows())
       context.packed.gradient_computed(r_.graph, conv_.weight, arena(), r_.stream());
   }
 
@@ -157,7 +162,7 @@ class Conv final : public PlannedOperation {
   /// Engines with an epilogue are compiled when they are planned, most of a
   /// second each. The plan without is there in case that they do not run.
   void plan_forward(bool fuse) {
-    const Launch product = launches_.forward(Epilogue::none).front();
+    const Launch product = convolution_of(launches_.forward(Epilogue::none));
     unfused_ = plans_.find(product);
     plan(product) = unfused_;
     if (fuse && has_epilogue()) plan_epilogue(product);
@@ -170,10 +175,10 @@ class Conv final : public PlannedOperation {
   void plan_epilogue(const Launch& product) {
     if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
     const CudnnPlan* fused = nullptr;
-    if (summed_) fused = plans_.find(launches_.forward(Epilogue::sums).front());
+    if (summed_) fused = plans_.find(convolution_of(launches_.forward(Epilogue::sums)));
     if (fused == nullptr) {
       summed_.reset();
-      fused = plans_.find(launches_.forward(Epilogue::adds).front());
+      fused = plans_.find(convolution_of(launches_.forward(Epilogue::adds)));
     }
     if (fused == nullptr) return;
     if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
@@ -193,14 +198,15 @@ class Conv final : public PlannedOperation {
     products_[LaunchKind::conv_forward].plan = unfused_;
   }
 
-  bool padded() const {
-    return plans_.stored_input_channels() != r_.graph.shape(r_.input()).channels;
+  std::size_t image_rows() const {
+    const ImageShape image = r_.shape_of(r_.input());
+    return std::size_t(image.images) * std::size_t(image.height);
   }
-  /// At the start of the scratch memory, before the workspace: a padded weight
-  /// gradient, or sums that a recomputation makes for no reader.
+  /// At the start of the scratch memory, before the workspace: the gradient of
+  /// weights for windows, or sums that a recomputation makes for no reader.
   std::size_t staging_bytes() const {
     std::size_t bytes = 0;
-    if (padded()) bytes = plans_.weight_count() * bytes_of(r_.element());
+    if (plans_.windows()) bytes = plans_.weight_count() * bytes_of(r_.element());
     if (summed_) bytes = std::max(bytes, 2 * std::size_t(conv_.filters) * sizeof(float));
     return aligned_bytes(bytes, kWorkspaceAlignment);
   }
@@ -208,7 +214,7 @@ class Conv final : public PlannedOperation {
     return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();
   }
   void* gradient_target() const {
-    if (padded()) return r_.context.scratch.get();
+    if (plans_.windows()) return r_.context.scratch.get();
     if (r_.element() == Element::fp32) return r_.context.gradient(r_.graph, conv_.weight);
     return r_.context.packed.gradient_at(r_.graph, conv_.weight);
   }

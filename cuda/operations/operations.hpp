@@ -24,12 +24,16 @@ namespace rueda::cuda {
 
 /// Convolution weights and their gradients as kernels have them. fp32 ones are
 /// read and written where they lie in the arenas; for bf16 there is a copy of
-/// each arena, tensor by tensor at the same places; weights whose input
-/// channels are padded have a copy of their own.
+/// each arena, tensor by tensor at the same places; weights that windows of the
+/// image are multiplied by have a copy of their own, with zeros for theirs.
 class PackedWeights {
  public:
-  /// Convolution weights `id` will be read as `element`, padded to `stored` input channels.
-  void request(const Graph& graph, ParameterId id, Element element, int stored);
+  /// Weights of convolutions will be read as `element`.
+  void request(const Graph& graph, Element element);
+  /// Those of the parameter `id` will be multiplied by windows of the image: a window's by a row
+  /// of the kernel.
+  void request(const Graph& graph, ParameterId id, Element element,
+               const kernels::RowWindows& windows);
   /// Bytes of all that was requested.
   std::size_t bytes() const;
 
@@ -39,7 +43,7 @@ class PackedWeights {
   void pack_all(const Graph& graph, cudaStream_t stream);
   const void* at(const Graph& graph, ParameterId id) const;
 
-  /// Where the bf16 gradient of weights without padding is computed.
+  /// Where the bf16 gradient is computed; not of weights for windows.
   kernels::Bfloat16* gradient_at(const Graph& graph, ParameterId id) const {
     return mirror(gradients_) + graph.parameter(id).offset;
   }
@@ -51,9 +55,9 @@ class PackedWeights {
  private:
   struct Padded {
     Element element = Element::fp32;
-    int stored = 0;
     std::size_t rows = 0;
-    int channels = 0;
+    int values = 0;  ///< of a row
+    int stored = 0;
     DeviceMemory memory;
     std::size_t bytes() const { return rows * std::size_t(stored) * bytes_of(element); }
   };
@@ -124,8 +128,6 @@ struct Context {
 inline Element element_of(const Node& node, const Context& context) {
   return is_bf16(node, context.precision) ? Element::bf16 : Element::fp32;
 }
-/// Channels that the image is padded to.
-inline int image_channels(Element element) { return kStoredPixelBytes / int(bytes_of(element)); }
 
 /// What an operation is made from. The context outlives it.
 struct OperationRequest : NodeRequest {

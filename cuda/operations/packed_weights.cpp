@@ -3,16 +3,17 @@
 
 namespace rueda::cuda {
 
-void PackedWeights::request(const Graph& graph, ParameterId id, Element element, int stored) {
-  const Parameter& p = graph.parameter(id);
-  const int channels = p.dims.back();  // (out, height, width, in)
-  if (stored != channels) {
-    padded_[id] = {element, stored, p.count / std::size_t(channels), channels, {}};
-  } else if (element == Element::bf16) {
-    const GradientLayout layout(graph);
-    lead_ = layout.lead();
-    mirrored_ = layout.lead() + layout.parameters;
-  }
+void PackedWeights::request(const Graph& graph, Element element) {
+  if (element == Element::fp32) return;
+  const GradientLayout layout(graph);
+  lead_ = layout.lead();
+  mirrored_ = layout.lead() + layout.parameters;
+}
+
+void PackedWeights::request(const Graph& graph, ParameterId id, Element element,
+                            const kernels::RowWindows& windows) {
+  const std::size_t rows = graph.parameter(id).count / std::size_t(windows.values);
+  padded_[id] = {element, rows, windows.values, windows.stored, {}};
 }
 
 std::size_t PackedWeights::bytes() const {
@@ -32,7 +33,7 @@ void PackedWeights::pack_all(const Graph& graph, cudaStream_t stream) {
   if (mirror_) to_bf16(mirror(mirror_), values_.data(), values_.size(), stream);
   for (const auto& [id, p] : padded_) {
     const float* from = values_.data() + graph.parameter(id).offset;
-    pad_channels(p.element, p.memory.get(), from, p.rows, p.channels, p.stored, stream);
+    pad_channels(p.element, p.memory.get(), from, p.rows, p.values, p.stored, stream);
   }
 }
 

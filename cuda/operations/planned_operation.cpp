@@ -20,6 +20,7 @@ void* PlannedOperation::place(Tensor tensor) const {
       return memory_.inputs.at(1);
     case Tensor::output:
       return memory_.output;
+    case Tensor::windows:
     case Tensor::winners:
       return memory_.workspace;
     case Tensor::output_gradient:

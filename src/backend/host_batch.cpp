@@ -1,6 +1,5 @@
 #include "backend/host_batch.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "base/bfloat16.hpp"
@@ -64,19 +63,17 @@ template <typename T>
 void make_image(const WideImage& image, const kernels::PixelTransform& t, const InputFormat& format,
                 T* to) {
   const auto size = std::size_t(t.image_size);
-  const auto channels = std::size_t(format.channels);
   std::size_t from_pixel = 1;
   std::size_t from_channel = size * size;
   if (format.channels_last) {
-    from_pixel = channels;
+    from_pixel = kImageChannels;
     from_channel = 1;
   }
   std::vector<float> row(size);
   for (std::size_t y = 0; y < size; ++y) {
     T* at = to + y * size * from_pixel;
-    for (std::size_t c = 0; c < channels; ++c, at += from_channel) {
-      if (c < kImageChannels) make_row(image, t, int(c), int(y), row.data());
-      if (c == kImageChannels) std::ranges::fill(row, 0.0F);
+    for (int c = 0; c < kImageChannels; ++c, at += from_channel) {
+      make_row(image, t, c, int(y), row.data());
       for (std::size_t x = 0; x < size; ++x) at[x * from_pixel] = kernels::from_float<T>(row[x]);
     }
   }
@@ -86,7 +83,7 @@ void make_image(const WideImage& image, const kernels::PixelTransform& t, const 
 
 std::size_t InputFormat::image_bytes(int side) const noexcept {
   const auto pixels = std::size_t(side) * std::size_t(side);
-  return pixels * std::size_t(channels) * (bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
+  return pixels * kImageChannels * (bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
 }
 
 void make_host_image(const ImageSet& images, const BatchChoice& choice, std::size_t i,

@@ -13,7 +13,6 @@ namespace rueda {
 struct InputFormat {
   bool bf16 = false;           ///< else fp32
   bool channels_last = false;  ///< (height, width, channels) in place of (channels, height, width)
-  int channels = kImageChannels;  ///< stored ones: those after the image's are zero
 
   /// Bytes of one image of `side` x `side` pixels.
   std::size_t image_bytes(int side) const noexcept;

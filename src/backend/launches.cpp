@@ -50,8 +50,9 @@ class StepLister {
     const double chosen = sizeof(std::uint32_t) + kImageBytes + sizeof(std::uint8_t);
     const Shape image = graph_.shape(graph_.input());
     const double pixels = double(image.height) * image.width;
+    const auto element = double(element_bytes(graph_.node(graph_.input()), precision_));
     add(launch(LaunchKind::make_batch, batch_ * chosen,
-               batch_ * (pixels * kStoredPixelBytes + sizeof(std::int32_t))));
+               batch_ * (pixels * image.channels * element + sizeof(std::int32_t))));
   }
 
   /// cuDNN adds sums to what is there, so all statistics are cleared before the first node.
@@ -106,8 +107,10 @@ class StepLister {
     for (const NodeId id : graph_.readers(graph_.input())) {
       const auto& conv = std::get<ConvNode>(graph_.node(id).kind);
       const double plain = double(graph_.parameter(conv.weight).count);
-      const double stored = plain / graph_.shape(graph_.input()).channels * kStoredPixelBytes;
-      add(launch(LaunchKind::pad_channels, plain * kFloat, stored));
+      const kernels::RowWindows windows = windows_of(graph_, id, precision_);
+      const auto element = double(element_bytes(graph_.node(id), precision_));
+      const double stored = plain / windows.values * windows.stored;
+      add(launch(LaunchKind::pad_channels, plain * kFloat, stored * element));
     }
   }
 
@@ -119,13 +122,6 @@ class StepLister {
 };
 
 }  // namespace
-
-int stored_channels(const Graph& graph, NodeId node, Precision precision) {
-  const int channels = graph.shape(node).channels;
-  if (node != graph.input()) return channels;
-  const int unit = kStoredPixelBytes / (precision == Precision::bf16 ? 2 : 4);
-  return (channels + unit - 1) / unit * unit;
-}
 
 std::vector<StepLaunch> step_launches(const Graph& graph, int batch, Precision precision,
                                       Epilogue epilogue) {

@@ -7,6 +7,7 @@
 
 #include "backend/precision.hpp"
 #include "base/bfloat16.hpp"
+#include "kernels/row_windows.hpp"
 #include "model/flops.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/model/graph.hpp"
@@ -21,6 +22,7 @@ enum class LaunchKind {
   copy,
   clear,
   make_batch,
+  unroll_rows,
   conv_forward,
   conv_data,
   conv_weights,
@@ -57,6 +59,7 @@ enum class LaunchKind {
 /// What a launch of a node reads or writes.
 enum class Tensor {
   input,
+  windows,   ///< of the image, as its convolution reads it
   residual,  ///< the second input
   output,
   weights,  ///< as they are multiplied
@@ -93,6 +96,7 @@ struct Launch {
   double flops = 0;  ///< of products
   double side = 0;   ///< of a convolution: the shorter side of its weights as a matrix
 
+  bool is_convolution() const { return side > 0; }
   bool uses(Tensor tensor) const {
     const auto is = [&](const TensorBytes& t) { return t.tensor == tensor; };
     return std::ranges::any_of(reads, is) || std::ranges::any_of(writes, is);
@@ -133,8 +137,9 @@ inline bool is_bf16(const Node& node, Precision precision) {
 inline std::size_t element_bytes(const Node& node, Precision precision) {
   return is_bf16(node, precision) ? sizeof(kernels::Bfloat16) : sizeof(float);
 }
-/// Channels in memory: those of the image are padded, so that tensor cores can read it.
-int stored_channels(const Graph& graph, NodeId node, Precision precision);
+/// Of the convolution `node`, which reads the image.
+kernels::RowWindows windows_of(const Graph& graph, NodeId node, Precision precision);
+std::size_t window_bytes(const NodeRequest& request, Precision precision);
 
 /// The launches of one node.
 class NodeLaunches {
@@ -153,6 +158,11 @@ class NodeLaunches {
   NodeRequest r_;
   Precision precision_;
 };
+
+/// The convolution itself among the launches of its forward pass.
+inline const Launch& convolution_of(const std::vector<Launch>& forward) {
+  return *std::ranges::find_if(forward, &Launch::is_convolution);
+}
 
 /// A launch of a step and the node that it works for; the input's: for none.
 struct StepLaunch {

@@ -20,19 +20,8 @@ class Lister {
 
   void forward(const InputNode&, Epilogue) {}
   void forward(const ConvNode& conv, Epilogue epilogue) {
-    std::vector<Tensor> added;
-    if (conv.bias != kNone) added.push_back(bias);
-    if (adds()) added.push_back(residual);
-    std::vector<Tensor> reads = {input, weights};
-    std::vector<Tensor> writes = {output};
-    const bool fused = epilogue != Epilogue::none;
-    if (fused) reads.insert(reads.end(), added.begin(), added.end());
-    if (epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.node))
-      writes.insert(writes.end(), {sums, square_sums});
-    list_product(LaunchKind::conv_forward, reads, writes);
-    if (fused || added.empty()) return;
-    added.push_back(output);
-    list(LaunchKind::add_bias, added, {output});
+    if (reads_image()) list(LaunchKind::unroll_rows, {input}, {windows});
+    recompute(conv, epilogue);
   }
   void forward(const BatchNormNode& norm, Epilogue epilogue) {
     const bool summed = epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.input()) == r_.node;
@@ -65,6 +54,21 @@ class Lister {
   void recompute(const Kind& kind, Epilogue epilogue) {
     forward(kind, epilogue);
   }
+  void recompute(const ConvNode& conv, Epilogue epilogue) {
+    std::vector<Tensor> added;
+    if (conv.bias != kNone) added.push_back(bias);
+    if (adds()) added.push_back(residual);
+    std::vector<Tensor> reads = {multiplied(), weights};
+    std::vector<Tensor> writes = {output};
+    const bool fused = epilogue != Epilogue::none;
+    if (fused) reads.insert(reads.end(), added.begin(), added.end());
+    if (epilogue == Epilogue::sums && norm_to_sum(r_.graph, r_.node))
+      writes.insert(writes.end(), {sums, square_sums});
+    list_product(LaunchKind::conv_forward, reads, writes);
+    if (fused || added.empty()) return;
+    added.push_back(output);
+    list(LaunchKind::add_bias, added, {output});
+  }
   void recompute(const BatchNormNode&, Epilogue) {
     std::vector<Tensor> reads = {input, gamma, beta, statistics};
     if (adds()) reads.push_back(residual);
@@ -75,9 +79,8 @@ class Lister {
   void backward(const ConvNode& conv, const GradientUse& use) {
     if (use.wants_input)
       list_product(LaunchKind::conv_data, {output_gradient, weights}, {input_gradient});
-    list_product(LaunchKind::conv_weights, {input, output_gradient}, {weight_gradient});
-    if (stored() != channels())
-      list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
+    list_product(LaunchKind::conv_weights, {multiplied(), output_gradient}, {weight_gradient});
+    if (reads_image()) list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
     list_conversion();
     if (conv.bias != summed_bias(r_.graph, r_.node))
       list(LaunchKind::column_sums, {output_gradient}, {bias_gradient});
@@ -128,7 +131,15 @@ class Lister {
  private:
   bool adds() const { return node_.inputs.size() == 2; }
   int channels() const { return r_.graph.shape(r_.input()).channels; }
-  int stored() const { return stored_channels(r_.graph, r_.input(), precision_); }
+  bool reads_image() const { return r_.input() == r_.graph.input(); }
+  /// What a convolution multiplies by its weights.
+  Tensor multiplied() const { return reads_image() ? windows : input; }
+  /// A window, with the zeros after its values, is so many times as long as they are.
+  double padding() const {
+    if (!reads_image()) return 1;
+    const kernels::RowWindows w = windows_of(r_.graph, r_.node, precision_);
+    return double(w.stored) / w.values;
+  }
 
   void list(LaunchKind kind, const std::vector<Tensor>& reads, const std::vector<Tensor>& writes) {
     launches_.push_back({kind, sized(kind, reads), sized(kind, writes)});
@@ -136,14 +147,13 @@ class Lister {
   void list_product(LaunchKind kind, const std::vector<Tensor>& reads,
                     const std::vector<Tensor>& writes) {
     list(kind, reads, writes);
-    const double padding = double(stored()) / channels();
-    launches_.back().flops = r_.batch * double(forward_flops(r_.graph, r_.node)) * padding;
+    launches_.back().flops = r_.batch * double(forward_flops(r_.graph, r_.node)) * padding();
     const auto* conv = std::get_if<ConvNode>(&node_.kind);
     if (conv == nullptr) return;
     const double window = conv->kernel * conv->kernel;
     const bool swapped = kind == LaunchKind::conv_data;
-    const double rows = swapped ? stored() : conv->filters;
-    const double columns = (swapped ? conv->filters : stored()) * window;
+    const double rows = swapped ? channels() : conv->filters;
+    const double columns = (swapped ? conv->filters : channels() * padding()) * window;
     launches_.back().side = std::min(rows, columns);
   }
 
@@ -183,13 +193,15 @@ class Lister {
   double bytes_of(LaunchKind kind, Tensor tensor) const {
     const auto outputs = double(node_.output.elements()) * r_.batch;
     const auto element = double(element_bytes(node_, precision_));
-    const double padding = double(stored()) / channels();
     const auto whole_input = double(r_.graph.shape(r_.input()).elements()) * r_.batch *
                              double(element_bytes(r_.graph.node(r_.input()), precision_));
     switch (tensor) {
       case input:
-        return whole_input * padding * touched_elements(r_.graph, node_) /
+        if (kind == LaunchKind::unroll_rows) return whole_input;
+        return whole_input * touched_elements(r_.graph, node_) /
                double(r_.graph.shape(r_.input()).elements());
+      case windows:
+        return double(window_bytes(r_, precision_));
       case input_gradient:
       case addend:
         return whole_input;
@@ -203,7 +215,7 @@ class Lister {
         return outputs;
       case weights:
       case weight_gradient:
-        return weight_count() * padding * element * touched_share(kind, tensor);
+        return weight_count() * padding() * element * touched_share(kind, tensor);
       case arena_gradient:
         return weight_count() * sizeof(float);
       case statistics:
@@ -216,7 +228,7 @@ class Lister {
   double touched_share(LaunchKind kind, Tensor tensor) const {
     if (kind == LaunchKind::pad_shortcut_backward && tensor == output_gradient)
       return double(channels()) / node_.output.channels;
-    if (kind == LaunchKind::drop_channels) return double(channels()) / stored();
+    if (kind == LaunchKind::drop_channels) return 1 / padding();
     return 1;
   }
   /// A weight has more values than its bias.
@@ -234,38 +246,7 @@ class Lister {
   std::vector<Launch> launches_;
 };
 
-struct Needs {
-  const NodeRequest& r;
-  bool adds() const { return r.self().inputs.size() == 2; }
-
-  OperationNeeds operator()(const ConvNode&) const {
-    if (adds()) return {.keeps_input = true, .passes_gradient = 0b10};
-    return {.keeps_input = true};
-  }
-  OperationNeeds operator()(const BatchNormNode& norm) const {
-    return {.keeps_input = true,
-            .keeps_output = adds() && norm.relu,
-            .sums_gradients = true,
-            .adds_to_gradient = true};
-  }
-  OperationNeeds operator()(const AddNode& add) const {
-    if (!add.relu) return {.passes_gradient = 0b11};
-    return {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
-  }
-  OperationNeeds operator()(const MaxPoolNode&) const {
-    if (r.mode != Mode::train) return {};
-    return {.workspace_bytes = std::size_t(r.batch) * r.self().output.elements()};
-  }
-  OperationNeeds operator()(const DenseNode&) const { return {.keeps_input = true}; }
-  template <typename Kind>
-  OperationNeeds operator()(const Kind&) const {
-    return {};
-  }
-};
-
 }  // namespace
-
-OperationNeeds NodeLaunches::needs() const { return std::visit(Needs{r_}, r_.self().kind); }
 
 std::vector<Launch> NodeLaunches::forward(Epilogue epilogue) const {
   Lister lister(r_, precision_);

@@ -11,10 +11,6 @@ namespace rueda {
 
 inline constexpr FusionRules kGpuFusions{.conv_adds = true, .batch_norm_adds = true};
 
-/// Bytes of an image's pixel in a network's input: its channels are padded, so that tensor cores
-/// can read it.
-inline constexpr int kStoredPixelBytes = 16;
-
 /// The bias of the convolution `id` if a batch norm sums its gradient on its way:
 /// what the norm's backward writes is then the whole gradient of the
 /// convolution's output. Else kNone.

@@ -226,10 +226,11 @@ Losses losses_of_training(Precision precision, std::size_t epochs, std::uint64_t
   return sum;
 }
 
-/// In few steps another rounding does not lead elsewhere yet.
+/// In few steps another rounding does not lead far yet. The last losses of one seed differ by 5 %
+/// (standard deviation of 12 seeds), to either side, also where sums are taken in another order.
 TEST_CASE("trainer: bf16 begins to learn as fp32 does", "[backend][trainer][bf16]") {
-  const Losses wide = losses_of_training(Precision::fp32, 2, 1);
-  const Losses narrow = losses_of_training(Precision::bf16, 2, 1);
+  const Losses wide = losses_of_training(Precision::fp32, 2, 4);
+  const Losses narrow = losses_of_training(Precision::bf16, 2, 4);
   CHECK(narrow.first != wide.first);
   CHECK(narrow.first == Approx(wide.first).epsilon(0.1));
   CHECK(narrow.last == Approx(wide.last).epsilon(0.1));

@@ -51,8 +51,7 @@ class InputTest(ProgramCase):
         figures = run["summary"]["steady_input"]
         self.assertEqual(figures["steps"], 3)
         self.assertGreater(figures["prepare_busy"]["min"], 0)
-        # In 4 channels on a GPU; labels go along.
-        bytes_of_images = 11 / 3 * SIDE * SIDE * 4 * 4
+        bytes_of_images = 11 / 3 * SIDE * SIDE * 3 * 4  # labels go along
         copied = (figures["copy_bytes"]["mean"], figures["copy_busy"]["mean"], figures["copy_exposed"]["mean"])
         if BACKEND == "cuda":
             self.assertGreater(copied[0], bytes_of_images)

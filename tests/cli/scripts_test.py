@@ -39,11 +39,15 @@ class ScriptCase(unittest.TestCase):
 class Mutations(unittest.TestCase):
     def test_each_wording_is_there_once(self):
         """A mutation whose wording is gone tests nothing, and no one sees it for hours."""
-        sys.path.insert(0, str(ROOT / "tests" / "mutations"))
-        self.addCleanup(sys.path.pop, 0)
-        mutations = importlib.import_module("mutations").MUTATIONS
+        for folder in ("mutations", "ptx"):
+            sys.path.insert(0, str(ROOT / "tests" / folder))
+            self.addCleanup(sys.path.pop, 0)
+        mutations = [row[:3] for row in importlib.import_module("mutations").MUTATIONS]
         self.assertGreater(len(mutations), 100)
-        for file, before, after, _ in mutations:
+        mutants = importlib.import_module("mutate_kernels").MUTANTS
+        self.assertGreater(len(mutants), 25)
+        mutations += [(Path("cuda", "kernels", m.file), m.before, m.after) for m in mutants]
+        for file, before, after in mutations:
             with self.subTest(file=file, before=before):
                 self.assertNotEqual(before, after)
                 self.assertEqual((ROOT / file).read_text(encoding="utf-8").count(before), 1)

@@ -41,6 +41,7 @@ void add_calls_of_elements(std::vector<Call>& calls) {
       [](Element) { weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr); });
   add("update_running", [](Element) { update_running(nullptr, nullptr, 0, 1, 1, nullptr); });
   add("make_batch", [](Element e) { make_batch({}, {}, 0, 0, {.element = e}, nullptr); });
+  add("unroll_rows", [](Element e) { unroll_rows(e, nullptr, nullptr, 0, {}, nullptr); });
   add("add_activations",
       [](Element e) { add_activations(e, nullptr, nullptr, nullptr, 0, true, nullptr); });
   add("mask_gradient",

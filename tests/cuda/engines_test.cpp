@@ -159,7 +159,9 @@ struct Planner {
             .add(name, *plan, took);
       };
       const NodeLaunches launches(request, context.precision);
-      const auto forward = [&](Epilogue epilogue) { return launches.forward(epilogue).front(); };
+      const auto forward = [&](Epilogue epilogue) {
+        return convolution_of(launches.forward(epilogue));
+      };
       add("forward", forward(Epilogue::none));
       const std::string more = fmt::format("{}{}", conv->bias != kNone ? " + bias" : "",
                                            request.has_residual() ? " + residual" : "");
@@ -255,7 +257,7 @@ TEST_CASE("the tiles of one engine have names of their own, and several are sugg
   const TensorSpec image{{128, 64, 32, 32}, CUDNN_DATA_BFLOAT16};
   CudnnGraph graph;
   graph.conv(ConvDirection::forward, graph.tensor(2, {{64, 64, 3, 3}, CUDNN_DATA_BFLOAT16}),
-             graph.tensor(1, image), graph.tensor(3, image), {1, 1});
+             graph.tensor(1, image), graph.tensor(3, image), {.padding = {1, 1}});
   const Descriptor operations = graph.finish(target);
   const PlanLimits limits;
   const auto plans = make_plans(target, operations, limits);

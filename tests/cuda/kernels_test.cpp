@@ -381,34 +381,31 @@ kernels::PixelTransform transform_to(int size, bool augment) {
   return {size, augment, {125.3F, 123.0F, 113.9F}, {1 / 63.0F, 1 / 62.1F, 1 / 66.7F}};
 }
 
-/// Sample `n` of the batch, channels beyond the third zero.
+/// Sample `n` of the batch.
 template <typename T>
 void make_on_host(const rueda::ImageSet& images, std::uint32_t index, std::size_t n,
-                  const kernels::PixelTransform& t, int channels, std::vector<T>& values) {
+                  const kernels::PixelTransform& t, std::vector<T>& values) {
   const auto augment =
       t.augment ? kernels::draw_augment(kSeed, kEpoch, index) : kernels::SampleAugment{};
   const std::uint8_t* image = images.image(index).data();
   const auto pixels = std::size_t(t.image_size * t.image_size);
-  auto value = values.begin() + std::ptrdiff_t(n * pixels) * channels;
+  auto value = values.begin() + std::ptrdiff_t(n * pixels * rueda::kImageChannels);
   for (int y = 0; y < t.image_size; ++y) {
     for (int x = 0; x < t.image_size; ++x) {
-      for (int c = 0; c < channels; ++c) {
-        *value++ =
-            kernels::from_float<T>(c < 3 ? kernels::input_value(image, t, augment, c, y, x) : 0.0F);
-      }
+      for (int c = 0; c < rueda::kImageChannels; ++c)
+        *value++ = kernels::from_float<T>(kernels::input_value(image, t, augment, c, y, x));
     }
   }
 }
 
 template <typename T>
 void compare_batch(const kernels::PixelTransform& t, std::size_t count) {
-  constexpr int channels = 16 / sizeof(T);
   const auto stream = rueda::cuda::make_stream();
   const rueda::ImageSet images = some_images();
   std::vector<std::uint32_t> indices;
   for (std::size_t n = 0; n < count; ++n) indices.push_back(std::uint32_t((n * 5 + 22) % kImages));
   const auto pixels = std::size_t(t.image_size * t.image_size);
-  const std::size_t elements = count * pixels * std::size_t(channels);
+  const std::size_t elements = count * pixels * rueda::kImageChannels;
   std::vector<T> values(elements + kBatchMargin, kernels::from_float<T>(kSentinel));
   std::vector<std::int32_t> labels(count + kBatchMargin, -1);
 
@@ -427,7 +424,7 @@ void compare_batch(const kernels::PixelTransform& t, std::size_t count) {
       target, stream.get());
 
   for (std::size_t n = 0; n < count; ++n) {
-    make_on_host(images, indices[n], n, t, channels, values);
+    make_on_host(images, indices[n], n, t, values);
     labels[n] = images.labels[indices[n]];
   }
   CHECK(first_difference(batch.read(), values) == kNoDifference);
@@ -452,10 +449,67 @@ TEST_CASE("make_batch takes any number of samples", "[device]") {
   compare_batch<kernels::Bfloat16>(transform_to(32, true), count);
 }
 
-TEST_CASE("make_batch refuses what it could not fill") {
-  const auto t = transform_to(32, false);
+namespace {
+
+/// Each window of a convolution over `kernel` columns of `channels`, from its definition.
+template <typename T>
+void compare_windows(int width, int channels, int kernel, int stride, int padding) {
+  constexpr std::size_t kRows = 5;
+  constexpr int kPack = 16 / sizeof(T);
+  const auto stream = rueda::cuda::make_stream();
+  const kernels::RowWindows w{.row = width * channels,
+                              .count = (width + 2 * padding - kernel) / stride + 1,
+                              .step = stride * channels,
+                              .before = padding * channels,
+                              .values = kernel * channels,
+                              .stored = (kernel * channels + kPack - 1) / kPack * kPack};
+  std::vector<T> image;
+  for (std::size_t i = 0; i < kRows * std::size_t(w.row); ++i)
+    image.push_back(kernels::from_float<T>(float(i % 251) - 100));
+  std::vector<T> expected;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (int window = 0; window < w.count; ++window) {
+      for (int k = 0; k < w.stored; ++k) {
+        const int column = window * stride - padding + k / channels;
+        const bool covered = k < w.values && column >= 0 && column < width;
+        const auto at = row * std::size_t(w.row) + std::size_t(column * channels + k % channels);
+        expected.push_back(covered ? image[at] : kernels::from_float<T>(0.0F));
+      }
+    }
+  }
+  expected.resize(expected.size() + kBatchMargin, kernels::from_float<T>(kSentinel));
+  const DeviceVector<T> from(image, stream.get());
+  const DeviceVector<T> to(std::vector<T>(expected.size(), kernels::from_float<T>(kSentinel)),
+                           stream.get());
+  const auto element = sizeof(T) == 2 ? rueda::cuda::Element::bf16 : rueda::cuda::Element::fp32;
+  rueda::cuda::unroll_rows(element, to.data(), from.data(), kRows, w, stream.get());
+  CHECK(first_difference(to.read(), expected) == kNoDifference);
+}
+
+}  // namespace
+
+TEST_CASE("unroll_rows puts what a kernel covers of a row next to each other", "[device]") {
+  const int channels = GENERATE(1, 3, 8);
+  const int kernel = GENERATE(1, 3, 7);
+  const int stride = GENERATE(1, 2);
+  const int padding = GENERATE(0, 1, 3);
+  CAPTURE(channels, kernel, stride, padding);
+  for (const int width : {7, 32}) {
+    compare_windows<float>(width, channels, kernel, stride, padding);
+    compare_windows<kernels::Bfloat16>(width, channels, kernel, stride, padding);
+  }
+}
+
+TEST_CASE("kernels on images refuse what they could not fill") {
   alignas(16) float unaligned[2] = {};
-  CHECK_THROWS_AS(rueda::cuda::make_batch({}, t, 0, 0, {.values = &unaligned[1]}, nullptr),
+  const kernels::RowWindows whole{.row = 9, .count = 3, .step = 3, .values = 9, .stored = 12};
+  CHECK_THROWS_AS(rueda::cuda::unroll_rows(rueda::cuda::Element::fp32, &unaligned[1], nullptr, 0,
+                                           whole, nullptr),
+                  rueda::RunError);
+  kernels::RowWindows part = whole;
+  part.stored = 9;
+  CHECK_THROWS_AS(rueda::cuda::unroll_rows(rueda::cuda::Element::fp32, &unaligned[0], nullptr, 0,
+                                           part, nullptr),
                   rueda::RunError);
   CHECK_THROWS_AS(rueda::cuda::make_batch({}, transform_to(0, false), 0, 0, {}, nullptr),
                   rueda::RunError);

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300  # seconds of a sweep: a kernel that hangs is seen
 NVCC = ["-std=c++20", "-O3", "-fmad=false", "--extended-lambda", "-lineinfo", "--no-compress", "-w",
         "--generate-code=arch=compute_80,code=compute_80", "-Xcompiler", "-fPIC,-ffp-contract=off"]
+INCLUDES = ["-I", ROOT / "include", "-I", ROOT / "src"]
 
 Mutant = collections.namedtuple("Mutant", "name file before after unit part kernel")
 SUMS = ("batch_norm", "columns", "column_sums")
@@ -34,11 +35,11 @@ C, L, E, S = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu"
 
 MUTANTS = [Mutant(*row) for row in (
     # Barriers, fences, counters.
-    ("no fence before the counter", C, "  __threadfence();\n  __syncthreads();\n  if", "  __syncthreads();\n  if", *SUMS),
-    ("no fence after the counter", C, "  __syncthreads();\n  __threadfence();", "  __syncthreads();", *SUMS),
-    ("no barrier before the counter", C, "  __threadfence();\n  __syncthreads();\n  if", "  __threadfence();\n  if", *SUMS),
-    ("no barrier after the counter", C, "  __syncthreads();\n  __threadfence();", "  __threadfence();", *SUMS),
-    ("a counter is not reset", C, "    if (last) arrived[blockIdx.x] = 0;\n", "", *SUMS),
+    ("no fence before the counter", C, "    __threadfence();\n    last =", "    last =", *SUMS),
+    ("no fence after the counter", C, "] = 0;\n      __threadfence();", "] = 0;", *SUMS),
+    ("no barrier before the counter", C, "  __syncthreads();\n  if (thread_of_block() == 0) {", "  if (thread_of_block() == 0) {", *SUMS),
+    ("no barrier after the counter", C, "  __syncthreads();\n  return last;", "  return last;", *SUMS),
+    ("a counter is not reset", C, "      arrived[blockIdx.x] = 0;\n", "", *SUMS),
     ("a counter is not atomic", C, "atomicAdd(arrived + blockIdx.x, 1U) + 1", "++arrived[blockIdx.x]", *SUMS),
     ("no barrier between steps of a sum", C, "    __syncthreads();\n    if (threadIdx.y >= half)", "    if (threadIdx.y >= half)", *SUMS),
     ("a barrier in a branch", C, "    __syncthreads();\n    if (threadIdx.y >= half) continue;",
@@ -52,15 +53,18 @@ MUTANTS = [Mutant(*row) for row in (
     # Masks, bounds, places.
     ("a sum of one split too many", C, "from < gridDim.y ? partial", "from <= gridDim.y ? partial", *SUMS),
     ("a row too far", C, "(count - 1) * stride < rows", "(count - 1) * stride <= rows", *SUMS),
-    ("no mask of channels", C, "  if (channel < channels) {\n    const Table", "  {\n    const Table", *SUMS),
+    ("no mask of channels", C, "  if (channel < channels) {\n    const TileChannels", "  {\n    const TileChannels", *SUMS),
     ("no mask of the tile's end", C, "thread >= kTileChannels || channel >= end", "thread >= kTileChannels", *NORM),
     ("past the end", L, "before + count - end; k", "before + count - end + 1; k", "activations", "elementwise", "accumulate"),
-    ("wide accesses that are not aligned", L, "% 16 / sizeof(T);", "% 16 / sizeof(T) % 2;", "activations", "elementwise", "accumulate"),
+    ("wide accesses that are not aligned", L, "% sizeof(Pack<One, width>) / sizeof(One);", "% sizeof(Pack<One, width>) / sizeof(One) % 2;", "activations", "elementwise", "accumulate"),
     ("two threads for an element", L, "return std::size_t(gridDim.x) * blockDim.x;",
      "return std::size_t(gridDim.x) * blockDim.x - 1;", "elementwise", "conversions", "to_fp32"),
     ("an index of 32 bits", L, "return first + std::size_t(k) * step;", "return unsigned(first + std::size_t(k) * step);",
      "activations", "large", "add_activations"),
     ("a window beyond the image", "pooling.cu", "row < w.in.height &&", "row <= w.in.height &&", "pooling", "images", "max_pool"),
+    ("a window beyond the row", "make_batch.cu", "at < w.row;", "at <= w.row;", "make_batch", "images", "unroll_rows"),
+    ("a window before the row", "make_batch.cu", "at >= 0 &&", "at >= -1 &&", "make_batch", "images", "unroll_rows"),
+    ("no zeros after a window", "make_batch.cu", "first + k < w.values && ", "", "make_batch", "images", "unroll_rows"),
     # Values.
     ("halves of a pair swapped", L, "pair_from_floats(pair, first, second)", "pair_from_floats(pair, second, first)", *ADD),
     ("the low half of a word twice", L, ": word & 0xffff0000U;", ": word << 16U;", *ADD),
@@ -82,7 +86,6 @@ def shorten(path):
 def put_in(mutant, tree):
     """Whether the wording was there, once."""
     shutil.copytree(ROOT / "cuda/kernels", tree / "cuda/kernels")
-    shutil.copytree(ROOT / "include", tree / "include")
     path = tree / "cuda/kernels" / mutant.file
     text = path.read_text()
     if text.count(mutant.before) != 1:
@@ -103,7 +106,7 @@ def program_of(mutant, build, work):
     """The sweep with this mutant in it, or None if it does not compile."""
     unit = work / "mutant.o"
     source = work / "tree/cuda/kernels" / f"{mutant.unit}.cu"
-    done = subprocess.run(["nvcc", *NVCC, "-I", work / "tree/include", "-I", work / "tree", "-c", source, "-o", unit])
+    done = subprocess.run(["nvcc", *NVCC, *INCLUDES, "-I", work / "tree", "-c", source, "-o", unit])
     if done.returncode != 0:
         return None
     link = link_command(build).replace("-o tests/ptx/sweep_ptx", f"-o {work}/sweep {unit}")

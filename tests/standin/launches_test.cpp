@@ -26,6 +26,7 @@ const char* sign_of(LaunchKind kind) {
       {{LaunchKind::copy, "copy"},
        {LaunchKind::clear, "clear"},
        {LaunchKind::make_batch, "MakePixel<"},
+       {LaunchKind::unroll_rows, "UnrollRows<"},
        {LaunchKind::conv_forward, "OPERATION_CONVOLUTION_FORWARD"},
        {LaunchKind::conv_data, "OPERATION_CONVOLUTION_BACKWARD_DATA"},
        {LaunchKind::conv_weights, "OPERATION_CONVOLUTION_BACKWARD_FILTER"},
@@ -86,7 +87,7 @@ StandinLaunch::Bytes bytes_of(const StandinLaunch& launch) {
 
 /// Bytes of a convolution's input that it does not read: cuDNN is given all of it.
 double left_out(const Graph& graph, const StepLaunch& step) {
-  if (step.launch.side == 0) return 0;
+  if (!step.launch.is_convolution()) return 0;
   const Node& node = graph.node(step.node);
   const auto whole = double(graph.shape(node.inputs.front()).elements());
   double bytes = 0;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "sweep.hpp"
 
@@ -210,7 +211,6 @@ class Batch {
 
   /// One value of sample n.
   double value(std::size_t n, std::size_t c, int y, int x) const {
-    if (c >= 3) return 0;
     const int size = transform.image_size;
     const double v = std::clamp((y + 0.5) * 32 / size - 0.5, 0.0, 31.0),
                  h = std::clamp((x + 0.5) * 32 / size - 0.5, 0.0, 31.0);
@@ -245,12 +245,11 @@ template <typename T>
 void make_batch(int size, bool augment, std::size_t count) {
   row(text("make_batch %s%s", kName<T>, augment ? " augment" : ""),
       text("%zu of %dx%d", count, size, size), [&](Row& r) {
-        constexpr int lanes = 16 / sizeof(T);
         const Batch batch(size, augment, count);
         const Operand<std::uint8_t> pixels(batch.pixels, 1), labels(batch.labels, 3);
         const Operand<std::uint32_t> indices(batch.indices, 4);
-        const ImageShape shape{int(count), lanes, size, size};
-        const Operand<T> values(elements(shape));
+        const ImageShape shape{int(count), 3, size, size};
+        const Operand<T> values(elements(shape), sizeof(T));
         const Operand<std::int32_t> to_labels(count, 4);
         cuda::make_batch({pixels.get(), labels.get(), indices.get(), count}, batch.transform, 11, 4,
                          {values.get(), kElement<T>, to_labels.get()}, stream());
@@ -263,6 +262,31 @@ void make_batch(int size, bool augment, std::size_t count) {
         // The place of a pixel is known to 2^-19 in fp32, and neighbours are up to 4 apart.
         expect(r, values.read(r), want, std::is_same_v<T, float> ? 256 : 1, 1);
         expect(r, to_labels.read(r), want_labels, 0, 0, "labels");
+      });
+}
+
+/// A convolution of `kernel` columns on rows of `width` pixels of three channels.
+template <typename T>
+void unroll_rows(int width, int kernel, int stride, int padding) {
+  constexpr int lanes = 16 / sizeof(T);
+  const int columns = (width + 2 * padding - kernel) / stride + 1;
+  const kernels::RowWindows w{3 * width,   columns,    3 * stride,
+                              3 * padding, 3 * kernel, (3 * kernel + lanes - 1) / lanes * lanes};
+  row(text("unroll_rows %s", kName<T>), text("%d, %d/%d/%d", width, kernel, stride, padding),
+      [&](Row& r) {
+        const std::size_t rows = 5;
+        const auto x = random_values<T>(68, rows * std::size_t(w.row));
+        const Operand<T> from(x, sizeof(T));
+        const ImageShape shape{int(rows), w.stored, 1, columns};
+        const Operand<T> to(elements(shape));
+        cuda::unroll_rows(kElement<T>, to.get(), from.get(), rows, w, stream());
+        Doubles want(elements(shape));
+        each(shape, [&](int n, int, int window, int k, std::size_t i) {
+          const int column = window * stride - padding + k / 3;
+          if (k >= w.values || column < 0 || column >= width) return;
+          want[i] = widened(x[std::size_t(n * w.row + column * 3 + k % 3)]);
+        });
+        expect(r, to.read(r), want, 0);
       });
 }
 
@@ -294,6 +318,11 @@ void all_images() {
       average_pool<T>({3, channels, height, width}, true);
       average_pool<T>({2, channels, height, width}, false);
     }
+  for (const auto& [kernel, stride, padding] :
+       {std::tuple{3, 1, 1}, {7, 2, 3}, {1, 2, 0}, {5, 3, 2}}) {
+    unroll_rows<T>(7, kernel, stride, padding);
+    unroll_rows<T>(128, kernel, stride, padding);
+  }
   for (const bool augment : {false, true}) {
     for (const int size : {1, 7, 31}) make_batch<T>(size, augment, 5);
     make_batch<T>(48, augment, 2);

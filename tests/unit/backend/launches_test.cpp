@@ -35,8 +35,8 @@ TEST_CASE("launches: products are what training multiplies", "[launches]") {
       double flops = 0;
       for (const auto& [node, launch] : step_launches(graph, 4, precision, Epilogue::adds))
         flops += launch.flops;
-      const double channels = precision == Precision::bf16 ? 8 : 4;  // of the stored image, not 3
-      const double stem = double(forward_flops(graph, 1)) * (channels / 3 - 1);
+      const kernels::RowWindows w = windows_of(graph, 1, precision);  // with their zeros
+      const double stem = double(forward_flops(graph, 1)) * (double(w.stored) / w.values - 1);
       CHECK(flops == Approx(4 * (double(training_flops(graph)) + 2 * stem)).epsilon(1e-12));
     }
   }
@@ -50,9 +50,10 @@ TEST_CASE("launches: what an epilogue does is no kernel's work", "[launches]") {
     return std::vector{first, norm_apply, norm_gradient_sums, norm_input_gradient};
   };
   CHECK(kinds_of(step(Epilogue::none), 1) ==
-        std::vector{conv_forward, add_bias, conv_weights, drop_channels});
+        std::vector{unroll_rows, conv_forward, add_bias, conv_weights, drop_channels});
   for (const Epilogue e : {Epilogue::adds, Epilogue::sums})
-    CHECK(kinds_of(step(e), 1) == std::vector{conv_forward, conv_weights, drop_channels});
+    CHECK(kinds_of(step(e), 1) ==
+          std::vector{unroll_rows, conv_forward, conv_weights, drop_channels});
   CHECK(kinds_of(step(Epilogue::adds), 2) == norm(norm_statistics));
   CHECK(kinds_of(step(Epilogue::sums), 2) == norm(norm_finish_sums));
   const auto clears = [&](Epilogue e) {
@@ -61,4 +62,16 @@ TEST_CASE("launches: what an epilogue does is no kernel's work", "[launches]") {
   };
   CHECK(clears(Epilogue::sums));
   CHECK_FALSE(clears(Epilogue::adds));
+}
+
+TEST_CASE("launches: windows of an image, whole packs of 16 bytes", "[launches]") {
+  const Graph of_32 = build_model("resnet18", 32, 10);
+  const kernels::RowWindows w = windows_of(of_32, 1, Precision::bf16);
+  CHECK(std::tuple(w.row, w.count, w.step, w.before) == std::tuple(96, 32, 3, 3));
+  CHECK(std::pair(w.values, w.stored) == std::pair(9, 16));
+  CHECK(windows_of(of_32, 1, Precision::tf32).stored == 12);
+  const Graph of_128 = build_model("resnet50v2", 128, 10);
+  const kernels::RowWindows stem = windows_of(of_128, 1, Precision::bf16);
+  CHECK(std::tuple(stem.row, stem.count, stem.step, stem.before) == std::tuple(384, 64, 6, 9));
+  CHECK(std::pair(stem.values, stem.stored) == std::pair(21, 24));
 }
