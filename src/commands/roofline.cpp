@@ -27,34 +27,16 @@ namespace {
 
 enum class Part { conv, statistics, apply, gradient_sums, input_gradient, other };
 
-/// How close a kernel comes to its roofline. What hides the memory's latency is
-/// the number of loads that a multiprocessor has in flight: 16-byte loads of a
-/// thread x resident blocks, both in docs/dev/kernels.md, from the machine
-/// code. For `before` of them the share was estimated; for `now` it is
-/// kMost (1 - exp(-now / scale)), with the scale that gives that estimate. A
-/// share changes only with `now`.
-struct Efficiency {
-  const char* name;
-  double estimate;
-  double before = 1, now = 1;
+/// By Part.
+constexpr auto kPartNames =
+    std::to_array({"convolutions", "batch norm: statistics", "batch norm: apply",
+                   "batch norm: gradient sums", "batch norm: input gradient", "all others"});
 
-  double share() const {
-    constexpr double kMost = 0.95;  // of a copy's rate: the last blocks leave some of it unused
-    if (now == before) return estimate;
-    return kMost * (1 - std::pow(1 - estimate / kMost, now / before));
-  }
-};
-
-/// By Part. That of convolutions depends on their shape: convolution_share.
-constexpr auto kEfficiencies =
-    std::to_array<Efficiency>({{"convolutions", 0},
-                               {"batch norm: statistics", 0.65, 1 * 5, 4 * 4},
-                               {"batch norm: apply", 0.88, 1 * 4, 4 * 4},
-                               {"batch norm: gradient sums", 0.70, 4 * 2, 4 * 4},
-                               {"batch norm: input gradient", 0.72, 3 * 2, 4 * 4},
-                               {"all others", 0.88}});
-/// Between two kernels of a recorded step.
-constexpr double kLaunchSeconds = 1e-6;
+// What launches took on an H100, and is assumed of other GPUs (docs/results/h100.md).
+constexpr double kConvolutionSeconds = 3.5e-6;  ///< a launch of cuDNN's, before what it moves
+constexpr double kOtherSeconds = 7e-6;          ///< a launch of all others
+constexpr double kSumsShare = 0.5;    ///< of a copy's rate: a convolution that sums its output
+constexpr double kOtherShare = 0.84;  ///< of a copy's rate: other launches
 
 Part part_of(LaunchKind kind) {
   switch (kind) {
@@ -75,10 +57,12 @@ Part part_of(LaunchKind kind) {
   }
 }
 
-double share_of(const Launch& launch) {
-  const Part part = part_of(launch.kind);
-  if (part == Part::conv) return convolution_share(launch.side);
-  return kEfficiencies[std::size_t(part)].share();
+double planned_seconds(const Launch& launch, const Roof& roof, Precision precision) {
+  const Work work = launch.work();
+  if (!launch.is_convolution()) return kOtherSeconds + roof.seconds({work}) / kOtherShare;
+  const Roof reached{roof.flops * convolution_share(launch.side, precision),
+                     roof.bytes * (launch.uses(Tensor::sums) ? kSumsShare : 1.0)};
+  return kConvolutionSeconds + reached.seconds({work});
 }
 
 /// What launches take; seconds of a batch.
@@ -86,17 +70,14 @@ struct Cost {
   double flops = 0, bytes = 0, best = 0, floor = 0, plan = 0;
   int launches = 0;
 
-  void add(const Launch& launch, const Roof& roof) {
+  void add(const Launch& launch, const Roof& roof, Precision precision) {
     const Work work = launch.work();
     flops += work.flops;
     bytes += work.bytes;
-    const double seconds = roof.seconds({work});
-    best += seconds;
-    plan += seconds / share_of(launch) + kLaunchSeconds;
+    best += roof.seconds({work});
+    plan += planned_seconds(launch, roof, precision);
     ++launches;
   }
-  /// Of the roof, without what passes between kernels.
-  double share() const { return best / (plan - launches * kLaunchSeconds); }
 };
 
 /// Of a named GPU, or as the user gives it.
@@ -150,8 +131,7 @@ struct StepCost {
 StepCost cost_of(const Graph& graph, std::size_t batch, Precision precision, const Roof& roof) {
   const std::size_t element = precision == Precision::bf16 ? 2 : 4;
   StepCost step;
-  for (const Efficiency& e : kEfficiencies)
-    step.parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.share()), Cost());
+  for (const char* name : kPartNames) step.parts.emplace_back(name, Cost());
   const auto least = [&](NodeId id, Pass pass) {
     return roof.seconds(work_of(graph, id, pass, batch, element));
   };
@@ -164,12 +144,10 @@ StepCost cost_of(const Graph& graph, std::size_t batch, Precision precision, con
   for (const auto& [layer, cost] : step.layers) step.all.floor += cost.floor;
   for (const auto& [node, launch] :
        step_launches(graph, int(batch), precision, usual_epilogue(precision))) {
-    step.all.add(launch, roof);
-    step.parts[std::size_t(part_of(launch.kind))].second.add(launch, roof);
-    step.layers[index(node)].second.add(launch, roof);
+    step.all.add(launch, roof, precision);
+    step.parts[std::size_t(part_of(launch.kind))].second.add(launch, roof, precision);
+    step.layers[index(node)].second.add(launch, roof, precision);
   }
-  auto& [title, convolutions] = step.parts[std::size_t(Part::conv)];
-  title = fmt::format("convolutions, {:.0f} % on average", 100 * convolutions.share());
   step.parts.emplace_back("all", step.all);
   return step;
 }
@@ -197,8 +175,10 @@ std::string roofline_text(const SummaryOptions& options) {
              "the minimum work, with the usual fusions, at the rates of the GPU; per image, as "
              "all figures but launches") +
          paragraph("best", 8, "the launches of the CUDA backend at the rates of the GPU") +
-         paragraph("plan", 8,
-                   "the same at the share that stands with each part, and 1 us between kernels");
+         paragraph(
+             "plan", 8,
+             "the same at the shares of these rates that launches reached on an H100, and 3.5 us "
+             "more for each convolution, 7 us for each of the others");
 }
 
 }  // namespace rueda

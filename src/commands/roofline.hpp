@@ -1,19 +1,20 @@
 #pragma once
 
+#include "backend/precision.hpp"
+
 namespace rueda {
 
-/// The share of the roof that a convolution of cuDNN's reaches. A convolution is
-/// a product of a matrix of its weights with one that is as long as all pixels
-/// of a batch; `side` is the shorter side of the weights' matrix. What a
-/// multiprocessor loads serves more multiplications the larger its tile is, and
-/// a tile cannot be larger than that side: the share is 85 % x side / (side + 48).
-/// Source: estimates, 57 % between 64 and 128 channels and 78 % with 512, from
-/// which the two numbers follow. With them the plan of ResNet50V2 stays below
-/// the record of MLPerf Training v4.0 (docs/results/roofline.md).
-constexpr double convolution_share(double side) {
-  constexpr double kMost = 0.85;
-  constexpr double kHalf = 48;  // the side with half of that
-  return kMost * side / (side + kHalf);
+/// The share of a large product's rate that a convolution of cuDNN's reaches. A
+/// convolution is a product of a matrix of its weights with one that is as long
+/// as all pixels of a batch; `side` is the shorter side of the weights' matrix.
+/// What a multiprocessor loads serves more multiplications the larger its tile
+/// is, and a tile cannot be larger than that side. Source for bf16: least
+/// squares over 199 convolutions that were timed on an H100
+/// (docs/results/h100.md). The most of fp32 and TF32 is an estimate.
+constexpr double convolution_share(double side, Precision precision) {
+  constexpr double kHalf = 50;  // the side with half of the most
+  const double most = precision == Precision::bf16 ? 0.99 : 0.85;
+  return most * side / (side + kHalf);
 }
 
 }  // namespace rueda
