@@ -103,9 +103,11 @@ class PlanStore {
   /// more.
   const CudnnPlan* find(const std::string& key, const Build& build);
 
-  /// Does on some tensors what an epilogue does.
+  /// Does on some tensors what an epilogue does, or the rest of it.
   using Epilogue = std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>;
 
+  /// Whether the engines of this plan, one of this store's, were timed.
+  bool timed(const CudnnPlan& plan) { return times_.contains(entry_of(plan).first); }
   /// Whether the plan `unfused`, then `epilogue`, was faster than `fused`, which
   /// is empty from then on. Both are this store's. False for what was not timed.
   bool prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused, const Epilogue& epilogue);

@@ -151,8 +151,6 @@ class Conv final : public PlannedOperation {
     products_.at(l.kind).tensors = tensors_of(l, sums());
   }
 
-  bool has_epilogue() const { return conv_.bias != kNone || r_.has_residual(); }
-
   /// What the epilogue does.
   void add(void* y, const void* bias, const void* residual) const {
     add_bias(r_.element(), y, y, static_cast<const float*>(bias), residual, r_.rows_of(r_.node),
@@ -165,30 +163,55 @@ class Conv final : public PlannedOperation {
     const Launch product = convolution_of(launches_.forward(Epilogue::none));
     unfused_ = plans_.find(product);
     plan(product) = unfused_;
-    if (fuse && has_epilogue()) plan_epilogue(product);
+    const bool adds = conv_.bias != kNone || r_.has_residual();
+    if (fuse && adds) plan_epilogue(product);
     if (epilogue_ != Epilogue::none) require(plan(product), product.kind);
     if (unfused_ != nullptr || epilogue_ == Epilogue::none) require(unfused_, product.kind);
   }
 
-  /// What the sums save the batch norm is not timed. Engines that take them add
-  /// by atomics, in any order, though cuDNN does not note it.
   void plan_epilogue(const Launch& product) {
-    if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
-    const CudnnPlan* fused = nullptr;
-    if (summed_) fused = plans_.find(convolution_of(launches_.forward(Epilogue::sums)));
+    const CudnnPlan* fused = plan_sums();
     if (fused == nullptr) {
       summed_.reset();
-      fused = plans_.find(convolution_of(launches_.forward(Epilogue::adds)));
+      fused = plan_addition();
     }
     if (fused == nullptr) return;
     if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
     epilogue_ = summed_ ? Epilogue::sums : Epilogue::adds;
     plan(product) = fused;
-    if (unfused_ != nullptr &&
-        r_.context.plans->prefers_unfused(*fused, *unfused_, [this](auto at) {
-          add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
-        }))
-      drop_epilogue();
+  }
+  /// Null where our own kernel was faster, too.
+  const CudnnPlan* plan_addition() {
+    const CudnnPlan* adds = plans_.find(convolution_of(launches_.forward(Epilogue::adds)));
+    if (adds == nullptr || unfused_ == nullptr) return adds;
+    const bool prefers = r_.context.plans->prefers_unfused(*adds, *unfused_, [this](auto at) {
+      add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
+    });
+    return prefers ? nullptr : adds;
+  }
+  /// Engines that take sums add by atomics, in any order, though cuDNN does not
+  /// note it. Null as well where a pass of our own over the output was faster.
+  const CudnnPlan* plan_sums() {
+    if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
+    if (!summed_) return nullptr;
+    const CudnnPlan* sums = plans_.find(convolution_of(launches_.forward(Epilogue::sums)));
+    if (sums == nullptr || !r_.context.plans->timed(*sums)) return sums;
+    const CudnnPlan* adds = plan_addition();
+    const CudnnPlan* other = adds != nullptr ? adds : unfused_;
+    if (other == nullptr) return sums;
+    const DeviceMemory statistics =
+        make_device_memory(2 * std::size_t(conv_.filters) * sizeof(float));
+    const bool prefers = r_.context.plans->prefers_unfused(*sums, *other, [&](auto at) {
+      if (adds == nullptr) add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
+      norm_statistics({.element = r_.element(),
+                       .rows = r_.rows_of(r_.node),
+                       .channels = conv_.filters,
+                       .x = at[ConvPlans::kY],
+                       .statistics = static_cast<float*>(statistics.get()),
+                       .scratch = r_.context.sum_scratch()},
+                      r_.stream());
+    });
+    return prefers ? nullptr : sums;
   }
 
   void drop_epilogue() {
@@ -240,13 +263,9 @@ class Conv final : public PlannedOperation {
     std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors;
     for (const auto* list : {&l.reads, &l.writes}) {
       for (const auto& [tensor, bytes] : *list) {
-        void* place = nullptr;
-        if (tensor == Tensor::sums)
-          place = sums;
-        else if (tensor == Tensor::square_sums)
-          place = sums + conv_.filters;
-        else
-          place = at(l, tensor);
+        void* place = at(l, tensor);
+        if (tensor == Tensor::sums) place = sums;
+        if (tensor == Tensor::square_sums) place = sums + conv_.filters;
         tensors.emplace_back(ConvPlans::id_of(tensor), place);
       }
     }

@@ -329,6 +329,23 @@ class Engines(StandInCase):
             _, result, _ = self.compilations(3, {1: {"RUEDA_STANDIN_NO_COMPILE": "9"}}, *words)
             self.refused(result, "rank 1", "cuDNN has no engine", code=1)
 
+    @long
+    def test_statistics_in_an_epilogue_are_timed_against_a_pass_of_their_own(self):
+        words = ["--model", "resnet50v2", "--precision", "bf16", "--data-limit", "2", "--global-batch", "2"]
+        words += [*SHARED, "--epochs", "1", "--eval-every", "0", "--tuning-file", "t.json"]
+        self.trained(1, *words, "--tune-engines")
+        tuning = self.read("t.json")
+        suffix = " + statistics"
+        summed = [key for key in tuning["seconds"] if key.endswith(suffix)]
+        self.assertEqual(len(summed), 5)  # by shape, at this size
+        for key in summed:
+            with self.subTest(key=key):
+                seconds = tuning["seconds"][key]
+                self.assertEqual(tuning["engines"][key], min(seconds, key=seconds.get))
+                self.assertIn("unfused", seconds)
+                self.assertIn(key.removesuffix(suffix), tuning["seconds"])  # what it was compared with
+        self.trained(1, *words)
+
     def test_a_tuning_run_that_ends_early_leaves_what_it_measured(self):
         """Memory is short for the last layers, whose weights are large. What the device reports is more."""
         words = [*SHARED, "--tune-engines", "--tuning-file"]
