@@ -38,7 +38,10 @@ PRETENDED = {"nvidia-smi": NVIDIA_SMI, "ncu": NCU, "python": TORCH}
 H200, H100 = "NVIDIA H200", "NVIDIA H100 80GB HBM3"
 ALONE = ("unshare", "-rn")  # in a network that has only lo, which is down; with the right to set it up
 FORBIDDEN = (*ALONE, "unshare", "-r")  # and without it
-LEFT_OUT = {"cuda tests", "backend_cuda tests", "parity_cuda tests", "device properties", "mpi tests on 1", "mpi tests on 2"}
+LEFT_OUT = {
+    "all-reduce on 2, shared", "cuda tests", "backend_cuda tests", "parity_cuda tests", "device properties", "mpi tests on 1",
+    "mpi tests on 2",
+}  # fmt: skip
 
 
 class Rehearsal(unittest.TestCase):
@@ -84,6 +87,10 @@ class Rehearsal(unittest.TestCase):
         first, passed = self.call("A", within=within)
         self.assertIn("works", passed["doctor"]["data"]["verdict"])
         self.assertEqual(list(passed["kernels of a step"]["data"].values()), [2, 1002, 25, 10])
+        for layers in (one["data"] for name, one in passed.items() if name.startswith("layers of")):
+            self.assertEqual(len(layers["worst"]), 12)
+            self.assertGreater(layers["microseconds"], sum(layers["worst"].values()))
+        self.assertEqual(len(list(first.glob("layers-*.json"))), 2)
         self.assertIn("rueda train", (first / "logs" / "smoke.txt").read_text(encoding="utf-8"))
         second, passed = self.call("B", "--with", first / "gpu-check-carry.tar.xz", within=within)
         self.assertEqual(*map(tuning_files, (first, second)))  # nothing was timed again
@@ -96,7 +103,7 @@ class Rehearsal(unittest.TestCase):
             for what in ("images_per_second", "peak_memory_bytes", "share_of_floor"):
                 self.assertGreater(rueda[what], 0)
         _, passed = self.call("C", within=within)
-        self.assertLess({"train on 2", "4 ranks equal 4 micro-batches"}, passed.keys())
+        self.assertLess({"train on 2", "4 ranks equal 4 micro-batches", "overlap on 2", "balance on 2"}, passed.keys())
         for transport in ("device", "staged"):
             rows = [row["algorithm"] for row in passed[f"all-reduce on 2, {transport}"]["data"]["rows"]]
             self.assertEqual(rows, ["ring", "fixed", "mpi"] * 2)

@@ -24,7 +24,7 @@ EPOCH_SECONDS = 0.6  # at half of the floor: an epoch is long against the clock 
 SIZES = "resnet18,resnet50v2"
 REHEARSAL_WORDS = ("--repetitions", 2, "--sizes", "100k,400k")
 TRANSPORTS = ("device", "staged")
-RING_WORDS = ("bench", "all-reduce", "--algorithms", "ring,fixed,mpi", "--backend", "cuda", "--allow-shared-gpu")
+RING_WORDS = ("bench", "all-reduce", "--backend", "cuda", "--allow-shared-gpu")
 
 
 @dataclass
@@ -204,11 +204,12 @@ def rows_of(record):
     ]  # fmt: skip
 
 
-def measure(shell, tools, ranks, transport):
+def measure(shell, tools, ranks, transport, algorithms="ring,fixed,mpi"):
     require(tools, ranks)
     sizes = REHEARSAL_WORDS if tools.rehearsal else ("--sizes", SIZES)
     file = Path(shell.folder, f"all-reduce-{ranks}-{transport}.json")
-    words = tools.launch(ranks, "rueda", *RING_WORDS, "--transport", transport, *sizes, "--json", file)
+    choice = ("--algorithms", algorithms, "--transport", transport)
+    words = tools.launch(ranks, "rueda", *RING_WORDS, *choice, *sizes, "--json", file)
     done = shell.run(words, LD_LIBRARY_PATH=tools.library_path)
     if done.returncode == 2:
         raise NotRun(f"rueda bench of this build: {complaint(done)}")

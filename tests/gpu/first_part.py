@@ -5,14 +5,16 @@ import csv
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 from time import monotonic
 
 import bench_part
-from runner import Failure, NotRun, tail
+from runner import Failure, NotRun, slug, tail
 from tests_part import REHEARSAL_RUN, SANITIZER_WORDS, SMALL_RUN
 from tools import require, train
 
 FIRST_SECONDS, ATTEMPT_SECONDS = 60, 30  # the first time, the machine has not yet read its libraries
+WORST = 12  # passes of layers
 SMOKE_STEPS = 4  # the second is recorded as a CUDA graph, the others replay it
 WORKS = "it works"
 # Name and environment. What works with one of the first serves all that follows; the others tell why nothing does.
@@ -95,6 +97,20 @@ def tune(shell, tools, case):
     starts = [train(shell, tools, 1, f"kept-{turn}", kept)["summary"]["startup_seconds"] for turn in (1, 2)]
     return {"kinds of work": len(seconds), "engines timed": sum(map(len, seconds.values())),
             "plans kept": len(list(plans.iterdir())), "seconds of a start that keeps plans, then reads them": starts}  # fmt: skip
+
+
+def time_layers(shell, tools, case):
+    """What rueda measures of each layer in the last of 7 steps, call by call, into layers-CASE.json; and the worst."""
+    options = {**bench_part.options_of(tools, case, False, 7 * case.batch, 1), "profile-layers": None}
+    if not tools.tuning_file.exists():
+        del options["tuning-file"]
+    profile = train(shell, tools, 1, "layers", options)["profile"]
+    text = json.dumps(profile, indent=1) + "\n"
+    Path(tools.out, f"layers-{slug(case.name)}.json").write_text(text, encoding="utf-8")
+    passes = profile["passes"]
+    lost = sorted(passes, key=lambda one: (one["roof_seconds"] or 0) - one["seconds"])
+    worst = {f"{one['layer']}, {one['pass']}": 1e6 * one["seconds"] for one in lost[:WORST]}
+    return {"passes": len(passes), "microseconds": 1e6 * sum(one["seconds"] for one in passes), "worst": worst}
 
 
 def count_kernels(shell, tools, case):

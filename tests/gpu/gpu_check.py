@@ -48,6 +48,10 @@ def steps(call, rehearsal):
         for case in cases[:3] if "compile" in case.variants
     ]  # fmt: skip
     kernels = Item("tune", "kernels of a step", 100, first_part.count_kernels, (cases[0],), needs=20, after="smoke")
+    layers = [
+        Item("tune", f"layers of {case.name}", 60, first_part.time_layers, (case,), needs=20, after="smoke")
+        for case in (cases[0], cases[2])
+    ]
     programs = [
         Item("tests", f"{program} tests", 150, tests_part.run_tests, (1, program), group="untimed")
         for program in ("cuda", "backend_cuda", "parity_cuda")
@@ -61,14 +65,20 @@ def steps(call, rehearsal):
         Item("ring", f"all-reduce on {ranks}, {transport}", 60, bench_part.measure, (ranks, transport), needs=10)
         for ranks in every[1:] for transport in bench_part.TRANSPORTS
     ]  # fmt: skip
+    rings += [
+        Item("ring", f"all-reduce on {ranks}, shared", 60, bench_part.measure, (ranks, "device", "shared"), needs=10)
+        for ranks in every[1:]
+    ]
+    overlap = Item("tests", "overlap on 2", 60, tests_part.overlapped)
+    balance = Item("tests", "balance on 2", 60, tests_part.balanced)
     sanitizers = [
         Item("sanitizer", f"{tool} of {program}", 180, tests_part.sanitize, (tool, program), needs=20, group="sanitizer")
         for tool, program in tests_part.SANITIZERS
     ]
     return {
-        "A": [smoke, doctor, properties, tuned[0], *programs, *compiled, kernels, *tuned[1:]],
+        "A": [smoke, doctor, properties, tuned[0], *programs, *compiled, kernels, *layers, *tuned[1:]],
         "B": [smoke, rates, *compared],
-        "C": [smoke, *trains[1:], fixed, *rings, *sanitizers, *mpi[1:], trains[0], mpi[0]],
+        "C": [smoke, *trains[1:], fixed, *rings, overlap, balance, *sanitizers, *mpi[1:], trains[0], mpi[0]],
         None: [smoke, doctor, trains[0], rates, *compared[:2], *programs, *trains[1:], *mpi, fixed, *rings, *sanitizers,
                *compared[2:]],
     }[call]  # fmt: skip

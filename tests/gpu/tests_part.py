@@ -97,6 +97,29 @@ def fixed_order(shell, tools):
     return {"parameter_hashes": hashes}
 
 
+def overlapped(shell, tools):
+    """Two ranks whose sums travel while backward computes: what of them the step still waits for, and trace.json."""
+    trace = Path(tools.out, "trace.json")
+    options = {**small_run(tools), "check-replicas": "off", "overlap": "on", "bucket-mb": 5, "trace": trace}
+    record = train(shell, tools, 2, "overlap", options)
+    if not record["all_reduce"]["overlaps_backward"]:
+        raise Failure("the sums do not overlap backward")
+    events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    figures = record["summary"]["steady_communication"]
+    return {"events": len(events), **{key: figures[key] for key in ("busy", "exposed")}}
+
+
+def balanced(shell, tools):
+    """Two ranks on parts of 3 to 1, and on parts by speed."""
+    parts = {}
+    for balance in ("3,1", "speed"):
+        record = train(shell, tools, 2, f"balance-{balance[0]}", {**small_run(tools), "balance": balance})
+        parts[balance] = record["batch"]["per_rank"]
+    if parts["3,1"][0] != 3 * parts["3,1"][1]:
+        raise Failure("the parts are not 3 to 1", parts)
+    return parts
+
+
 def sanitize(shell, tools, tool, program):
     require(tools, 1, program)
     if tools.sanitizer is None:
