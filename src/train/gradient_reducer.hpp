@@ -79,7 +79,7 @@ struct ReducerParts {
 ///     begin(step, ...);
 ///     ... the backward passes write the arena ...
 ///     complete();
-///     for (each bucket, in order) { wait(bucket); ... its gradients are read ... }
+///     for (i = 0; i < buckets(); i = n) { n = wait(i); ... gradients of [i, n) are read ... }
 ///     end();
 ///
 /// Without a thread of its own it sums in `wait`. With one it sums each bucket
@@ -113,7 +113,7 @@ class GradientReducer {
   void warm_up() {
     begin(0, false);
     complete();
-    for (std::size_t i = 0; i < buckets(); ++i) wait(i);
+    for (std::size_t i = 0; i < buckets();) i = wait(i);
     end();
     take_records();
   }
@@ -148,12 +148,17 @@ class GradientReducer {
       completed_at_ = SteadyClock::now();
     });
   }
-  /// Returns once `bucket` is summed. In order. Throws what its all-reduce threw.
-  void wait(std::size_t bucket) {
-    if (!parts_.overlaps) return sum(bucket, completed_at_);
+  /// Returns once `bucket` is summed: how many are by then. In order. Throws what its all-reduce
+  /// threw.
+  std::size_t wait(std::size_t bucket) {
+    if (!parts_.overlaps) {
+      sum(bucket, completed_at_);
+      return bucket + 1;
+    }
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return summed_ > bucket || failure_; });
     if (summed_ <= bucket) std::rethrow_exception(failure_);
+    return summed_;
   }
   void end() {
     if (!parts_.overlaps) return;

@@ -107,21 +107,26 @@ void TrainLoop::compute_micro_batches(std::size_t step, float scale, bool first)
   accumulator_.finish(replica_.computed());
 }
 
+/// One update for all buckets that are summed: on a GPU each costs a launch. Those of a rank alone
+/// all are.
 void TrainLoop::reduce_and_update(std::size_t step) {
   check_.before_update();
+  GradientReducer& reducer = parts_.reducer;
   const std::size_t parameters = replica_.parameters().size();
   const double rate = rate_of(step);
-  for (std::size_t i = 0; i < parts_.reducer.buckets(); ++i) {
+  const bool alone = parts_.group.size() == 1;
+  for (std::size_t first = 0, summed = 0; first < reducer.buckets(); first = summed) {
     timer().enter(Phase::all_reduce);
-    parts_.reducer.wait(i);
+    summed = reducer.wait(first);
+    while (alone && summed < reducer.buckets()) summed = reducer.wait(summed);
     timer().enter(Phase::optimizer);
-    const Range bucket = parts_.reducer.bucket(i);
-    if (bucket.begin >= parameters) continue;
-    const Range range{bucket.begin, std::min(bucket.end, parameters)};
+    const Range range{reducer.bucket(first).begin,
+                      std::min(reducer.bucket(summed - 1).end, parameters)};
+    if (range.begin >= parameters) continue;
     optimizer_.update(cut(replica_.parameters(), range), cut(replica_.gradients(), range),
                       range.begin, rate);
   }
-  parts_.reducer.end();
+  reducer.end();
 }
 
 void TrainLoop::finish_step(std::size_t step) {

@@ -73,7 +73,7 @@ struct ReducerBench {
     bench.load(indices);
     bench.replica().compute(0.25F);
     reducer.complete();
-    for (std::size_t i = 0; i < reducer.buckets(); ++i) reducer.wait(i);
+    for (std::size_t i = 0; i < reducer.buckets();) i = reducer.wait(i);
     reducer.end();
     std::vector<float> host(bench.replica().gradients().size());
     bench.backend().download(host, bench.replica().gradients());
@@ -165,7 +165,7 @@ TEST_CASE("gradient reducer: a bucket is ready when its gradients are, not when 
   bench.bench.replica().compute(0.25F);
   reducer->complete();
   gate.set_value();
-  for (std::size_t i = 0; i < reducer->buckets(); ++i) reducer->wait(i);
+  for (std::size_t i = 0; i < reducer->buckets();) i = reducer->wait(i);
   reducer->end();
   const auto records = reducer->take_records();
   REQUIRE(records.size() > 1);

@@ -101,7 +101,7 @@ std::vector<StandinLaunch> launches_of(const TrainConfig& config, const Variant&
   SoloTraining training(config, {.train = 3 * config.batch_per_rank, .test = 1},
                         open_backend_under_test(variant, config.precision));
   const auto reducer = std::make_unique<GradientReducer>(ReducerParts{
-      training.replica, training.reduce, plan_buckets(training.graph, {.most_bytes = 0})});
+      training.replica, training.reduce, plan_buckets(training.graph, {.most_bytes = 100'000})});
   const Stopwatch clock;
   TrainerParts parts{config,   training.plan, training.group,    training.replica,
                      *reducer, training.data, training.listener, clock};
