@@ -54,6 +54,7 @@ template <typename T, bool biased, bool adds>
 struct AddBias {
   static constexpr int kSums = 0;
   static constexpr int kRows = adds ? 2 : 4;
+  static constexpr bool kBackwards = true;
   void* y;
   const void* x;
   const float* bias;

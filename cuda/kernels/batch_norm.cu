@@ -19,6 +19,7 @@ template <typename T>
 struct StatisticsSums {
   static constexpr int kSums = 2;
   static constexpr int kRows = 4;
+  static constexpr bool kBackwards = false;
   NormWork w;
 
   __device__ float channel(int c) const { return kernels::to_float(static_cast<const T*>(w.x)[c]); }
@@ -44,6 +45,7 @@ template <typename T, bool residual, bool relu>
 struct Apply {
   static constexpr int kSums = 0;
   static constexpr int kRows = residual ? 2 : 4;
+  static constexpr bool kBackwards = true;
   NormWork w;
 
   __device__ kernels::NormChannel channel(int c) const { return norm_channel(w, c); }
@@ -84,6 +86,7 @@ template <typename T, bool relu, bool residual, bool two>
 struct GradientSums {
   static constexpr int kSums = 2;
   static constexpr int kRows = 2;
+  static constexpr bool kBackwards = false;
   NormWork w;
   NormGradient g;
 
@@ -118,6 +121,7 @@ template <typename T, bool relu, bool two, bool adds, bool summed>
 struct InputGradient {
   static constexpr int kSums = summed ? 1 : 0;
   static constexpr int kRows = !relu && two && adds ? 1 : 2;
+  static constexpr bool kBackwards = true;
   NormWork w;
   NormGradient g;
 
@@ -151,6 +155,7 @@ template <typename T>
 struct ColumnSums {
   static constexpr int kSums = 1;
   static constexpr int kRows = 4;
+  static constexpr bool kBackwards = false;
   const void* from;
   float* to;
 

@@ -136,6 +136,9 @@ __device__ void finish_columns(const Body& body, const float* partial, int first
 /// Body::run<width, rows>(channels, places, sums) on all packs, several
 /// rows at once, with what Body::channel made of each channel; at the end
 /// Body::finish with Body::kSums sums over the rows, if there are any.
+/// Body::kBackwards: from the last row to the first. The kernel or convolution
+/// before went forwards, and of an activation that is larger than the cache its
+/// end is still there; what goes forwards after this one finds the beginning.
 template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch* scratch) {
@@ -156,7 +159,8 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   if (channel < channels) {
     const TileChannels<Channel, kStride> of{table + threadIdx.x};
     const unsigned stride = gridDim.y * blockDim.y;
-    const std::size_t step = std::size_t(stride) * unsigned(channels);
+    std::size_t step = std::size_t(stride) * unsigned(channels);
+    if constexpr (Body::kBackwards) step = -step;
     unsigned row = blockIdx.y * blockDim.y + threadIdx.y;
     const auto take = [&](auto constant) {
       constexpr unsigned count = decltype(constant)::value;
@@ -165,7 +169,8 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
         // Else the compiler reads the table once, before the loop, into more registers than there
         // are.
         asm volatile("" ::: "memory");
-        const std::size_t at = std::size_t(row) * unsigned(channels) + unsigned(channel);
+        const unsigned place = Body::kBackwards ? rows - 1 - row : row;
+        const std::size_t at = std::size_t(place) * unsigned(channels) + unsigned(channel);
         body.template run<width, count>(of, PackPlaces{at, step}, sums);
       }
     };
