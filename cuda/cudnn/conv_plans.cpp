@@ -47,12 +47,13 @@ std::string extents(const std::array<std::int64_t, 2>& pair) {
 
 ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
     : r_(r),
+      windows_(windows_of(r.graph, r.node, r.context.precision)),
       geometry_{{conv.stride, conv.stride}, {conv.padding, conv.padding}},
       x_(activation(r, r.input())),
       y_(activation(r, r.node)) {
   w_ = {{conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element())};
   dw_ = w_;
-  if (r.input() == r.graph.input()) {
+  if (windows_) {
     read_windows();
     return;
   }
@@ -62,7 +63,6 @@ ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
 
 /// A window's values are the channels of one column. Its weights have memory of their own.
 void ConvPlans::read_windows() {
-  windows_ = windows_of(r_.graph, r_.node, r_.context.precision);
   geometry_.stride[1] = 1;
   geometry_.padding[1] = 0;
   x_.dims[1] = w_.dims[1] = windows_->stored;

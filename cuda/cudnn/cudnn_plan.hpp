@@ -106,11 +106,14 @@ class PlanStore {
   /// Does on some tensors what an epilogue does, or the rest of it.
   using Epilogue = std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>;
 
+  bool tunes() const { return tunes_; }
   /// Whether the engines of this plan, one of this store's, were timed.
   bool timed(const CudnnPlan& plan) { return times_.contains(entry_of(plan).first); }
-  /// Whether the plan `unfused`, then `epilogue`, was faster than `fused`, which
-  /// is empty from then on. Both are this store's. False for what was not timed.
-  bool prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused, const Epilogue& epilogue);
+  /// Whether the plan `unfused`, then `epilogue`, was faster than `fused`, then
+  /// `rest`. `fused` is empty from then on. Both are this store's. False for
+  /// what was not timed.
+  bool prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused, const Epilogue& epilogue,
+                       const Epilogue& rest = {});
 
   /// Whether `plan`, one of this store's, can be executed. Tries it on
   /// `tensors` at the first call unless it was timed. One that fails is left

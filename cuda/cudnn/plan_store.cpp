@@ -127,7 +127,7 @@ PlanStore::Entries::value_type& PlanStore::entry_of(const CudnnPlan& plan) {
 }
 
 bool PlanStore::prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused,
-                                const Epilogue& epilogue) {
+                                const Epilogue& epilogue, const Epilogue& rest) {
   auto& [key, one] = entry_of(fused);
   const Entry& other = entry_of(unfused).second;
   const auto timed = times_.find(key);
@@ -135,7 +135,9 @@ bool PlanStore::prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused
   double& seconds = timed->second[kUnfused];
   if (seconds == 0)
     seconds = time_plan(target_.handle, other.plan, other.graph, one.graph, epilogue);
-  const bool prefers = timed->second.at(one.plan.engine) > seconds;
+  double whole = timed->second.at(one.plan.engine);
+  if (rest) whole = time_plan(target_.handle, one.plan, one.graph, one.graph, rest);
+  const bool prefers = whole > seconds;
   if (prefers) {
     one.plan = {};
     engines_[key] = kUnfused;

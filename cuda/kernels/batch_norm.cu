@@ -112,9 +112,13 @@ struct GradientSums {
   }
 };
 
-struct GradientChannel {
-  kernels::NormChannel norm;
-  kernels::NormGradientMeans means;
+/// 24 bytes, read as three words of 8: threads next to each other meet in no
+/// bank of shared memory, as they would with a NormChannel, which makes it 32.
+struct alignas(8) GradientChannel {
+  float mean, inverse_deviation, gamma, beta, gradient, product;
+
+  __device__ kernels::NormChannel norm() const { return {mean, inverse_deviation, gamma, beta}; }
+  __device__ kernels::NormGradientMeans means() const { return {gradient, product}; }
 };
 
 template <typename T, bool relu, bool two, bool adds, bool summed>
@@ -127,7 +131,8 @@ struct InputGradient {
 
   __device__ GradientChannel channel(int c) const {
     const auto rows = float(w.rows);
-    return {norm_channel(w, c), {g.dbeta[c] / rows, g.dgamma[c] / rows}};
+    const kernels::NormChannel n = norm_channel(w, c);
+    return {n.mean, n.inverse_deviation, n.gamma, n.beta, g.dbeta[c] / rows, g.dgamma[c] / rows};
   }
   template <int width, int rows>
   __device__ void run(const auto& channels, PackPlaces at, auto& sums) const {
@@ -135,9 +140,9 @@ struct InputGradient {
     Packs<T, width, rows> added, dx;
     if constexpr (adds) added = load_packs<T, width, rows>(g.addend, at);
     each_element<width, rows>([&](int r, int i) {
-      const GradientChannel c = channels[i];
-      const float d = entering.at(r, i, c.norm);
-      float own = kernels::norm_input_gradient(entering.x.at(r, i), d, c.norm, c.means);
+      const GradientChannel& c = channels[i];
+      const float d = entering.at(r, i, c.norm());
+      float own = kernels::norm_input_gradient(entering.x.at(r, i), d, c.norm(), c.means());
       if constexpr (adds) own = own + added.at(r, i);
       dx.set(r, i, own);
     });

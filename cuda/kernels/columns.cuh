@@ -143,8 +143,9 @@ template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch* scratch) {
   using Channel = decltype(body.channel(0));
-  constexpr int kStride = kTile<width, Body> / width;
-  __shared__ Channel table[kTile<width, Body>];
+  static_assert(kTile<width, Body> <= int(kBlockThreads));  // a thread fills in one channel
+  constexpr int kStride = kTile<width, Body> / width + 1;   // else these meet in a bank
+  __shared__ Channel table[kStride * width];
   constexpr int kSums = Body::kSums;
   const unsigned thread = thread_of_block();
   const int tile = int(blockDim.x) * width;

@@ -191,27 +191,29 @@ class Conv final : public PlannedOperation {
   }
   /// Engines that take sums add by atomics, in any order, though cuDNN does not
   /// note it. Null as well where a pass of our own over the output was faster.
+  /// What is compared is compiled first, so that a run that is killed meanwhile
+  /// has not chosen yet.
   const CudnnPlan* plan_sums() {
+    PlanStore& plans = *r_.context.plans;
     if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
     if (!summed_) return nullptr;
-    const CudnnPlan* sums = plans_.find(convolution_of(launches_.forward(Epilogue::sums)));
-    if (sums == nullptr || !r_.context.plans->timed(*sums)) return sums;
-    const CudnnPlan* adds = plan_addition();
+    const CudnnPlan* adds = plans.tunes() ? plan_addition() : nullptr;
     const CudnnPlan* other = adds != nullptr ? adds : unfused_;
-    if (other == nullptr) return sums;
-    const DeviceMemory statistics =
-        make_device_memory(2 * std::size_t(conv_.filters) * sizeof(float));
-    const bool prefers = r_.context.plans->prefers_unfused(*sums, *other, [&](auto at) {
+    const CudnnPlan* sums = plans_.find(convolution_of(launches_.forward(Epilogue::sums)));
+    if (sums == nullptr || other == nullptr || !plans.timed(*sums)) return sums;
+    const DeviceMemory memory = make_device_memory(2 * std::size_t(conv_.filters) * sizeof(float));
+    NormWork norm{.element = r_.element(),
+                  .rows = r_.rows_of(r_.node),
+                  .channels = conv_.filters,
+                  .statistics = static_cast<float*>(memory.get()),
+                  .scratch = r_.context.sum_scratch()};
+    const auto apart = [&](auto at) {
       if (adds == nullptr) add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
-      norm_statistics({.element = r_.element(),
-                       .rows = r_.rows_of(r_.node),
-                       .channels = conv_.filters,
-                       .x = at[ConvPlans::kY],
-                       .statistics = static_cast<float*>(statistics.get()),
-                       .scratch = r_.context.sum_scratch()},
-                      r_.stream());
-    });
-    return prefers ? nullptr : sums;
+      norm.x = at[ConvPlans::kY];
+      norm_statistics(norm, r_.stream());
+    };
+    const auto rest = [&](const auto&) { norm_finish_sums(norm, r_.stream()); };
+    return plans.prefers_unfused(*sums, *other, apart, rest) ? nullptr : sums;
   }
 
   void drop_epilogue() {

@@ -9,8 +9,7 @@ the convolutions that lose most against max(FLOPs / rate, bytes / rate), and the
     fixed + max(FLOPs / (rate x share x side / (side + half)), bytes / rate)
 
 that fit best, by least squares of the logarithm. Side: the shorter side of the weights as a matrix. Left out of the fit:
-plans with an epilogue, and the convolutions of a network's image. Those are of a file that was written before they read
-windows (docs/results/h100.md).
+plans with an epilogue, and the convolutions of a network's image, padded or as windows of its rows.
 """
 
 import argparse
@@ -24,9 +23,9 @@ KEY = re.compile(
     r"(forward|data gradient|weight gradient) bf16 (\d+)x(\d+)x(\d+)x(\d+) by (\d+)x\d+x(\d+)x(\d+) "
     r"stride (\d+)(?:x(\d+))? padding (\d+)(?:x(\d+))?(.*)"
 )
-PADDED_IMAGE = 8  # channels
+PADDED_IMAGE = 8  # channels, in files that were written before images were read by windows
 FIXED = [micro * 1e-6 for micro in range(6, 25)]
-SHARES = [percent / 100 for percent in range(75, 101, 3)]
+SHARES = [percent / 100 for percent in range(75, 100, 3)]  # larger ones fit as well, and mean nothing
 HALVES = range(10, 90, 8)
 
 
@@ -62,7 +61,7 @@ def timed(name, engines):
     inner, outer = (filters, channels) if what == "data gradient" else (channels, filters)
     engine = min(engines, key=engines.get)
     return Timed(name, 2.0 * out * weights, 2.0 * moved, min(outer, inner * rows * columns),
-                 not epilogue and channels != PADDED_IMAGE, engine, engines[engine])  # fmt: skip
+                 not epilogue and channels != PADDED_IMAGE and rows == columns, engine, engines[engine])  # fmt: skip
 
 
 def fit(found, flops, copied):

@@ -105,11 +105,12 @@ class StepLister {
       add(launch(LaunchKind::narrow_weights, parameters * kFloat,
                  parameters * sizeof(kernels::Bfloat16)));
     for (const NodeId id : graph_.readers(graph_.input())) {
+      const auto windows = windows_of(graph_, id, precision_);
+      if (!windows) continue;
       const auto& conv = std::get<ConvNode>(graph_.node(id).kind);
       const double plain = double(graph_.parameter(conv.weight).count);
-      const kernels::RowWindows windows = windows_of(graph_, id, precision_);
       const auto element = double(element_bytes(graph_.node(id), precision_));
-      const double stored = plain / windows.values * windows.stored;
+      const double stored = plain / windows->values * windows->stored;
       add(launch(LaunchKind::pad_channels, plain * kFloat, stored * element));
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "backend/precision.hpp"
@@ -137,8 +138,10 @@ inline bool is_bf16(const Node& node, Precision precision) {
 inline std::size_t element_bytes(const Node& node, Precision precision) {
   return is_bf16(node, precision) ? sizeof(kernels::Bfloat16) : sizeof(float);
 }
-/// Of the convolution `node`, which reads the image.
-kernels::RowWindows windows_of(const Graph& graph, NodeId node, Precision precision);
+/// How the convolution `node` reads the image; nothing where it reads another layer, or where no
+/// tensor cores multiply: in fp32 it reads the image itself.
+std::optional<kernels::RowWindows> windows_of(const Graph& graph, NodeId node, Precision precision);
+/// Of all windows of a batch.
 std::size_t window_bytes(const NodeRequest& request, Precision precision);
 
 /// The launches of one node.

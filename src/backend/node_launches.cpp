@@ -20,7 +20,7 @@ class Lister {
 
   void forward(const InputNode&, Epilogue) {}
   void forward(const ConvNode& conv, Epilogue epilogue) {
-    if (reads_image()) list(LaunchKind::unroll_rows, {input}, {windows});
+    if (row_windows()) list(LaunchKind::unroll_rows, {input}, {windows});
     recompute(conv, epilogue);
   }
   void forward(const BatchNormNode& norm, Epilogue epilogue) {
@@ -80,7 +80,7 @@ class Lister {
     if (use.wants_input)
       list_product(LaunchKind::conv_data, {output_gradient, weights}, {input_gradient});
     list_product(LaunchKind::conv_weights, {multiplied(), output_gradient}, {weight_gradient});
-    if (reads_image()) list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
+    if (row_windows()) list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
     list_conversion();
     if (conv.bias != summed_bias(r_.graph, r_.node))
       list(LaunchKind::column_sums, {output_gradient}, {bias_gradient});
@@ -131,14 +131,15 @@ class Lister {
  private:
   bool adds() const { return node_.inputs.size() == 2; }
   int channels() const { return r_.graph.shape(r_.input()).channels; }
-  bool reads_image() const { return r_.input() == r_.graph.input(); }
+  std::optional<kernels::RowWindows> row_windows() const {
+    return windows_of(r_.graph, r_.node, precision_);
+  }
   /// What a convolution multiplies by its weights.
-  Tensor multiplied() const { return reads_image() ? windows : input; }
+  Tensor multiplied() const { return row_windows() ? windows : input; }
   /// A window, with the zeros after its values, is so many times as long as they are.
   double padding() const {
-    if (!reads_image()) return 1;
-    const kernels::RowWindows w = windows_of(r_.graph, r_.node, precision_);
-    return double(w.stored) / w.values;
+    const auto w = row_windows();
+    return w ? double(w->stored) / w->values : 1;
   }
 
   void list(LaunchKind kind, const std::vector<Tensor>& reads, const std::vector<Tensor>& writes) {
@@ -224,7 +225,7 @@ class Lister {
         return double(node_.output.channels) * sizeof(float);
     }
   }
-  /// Gradients of padded channels are not read.
+  /// Gradients of the zeros after a window are not read.
   double touched_share(LaunchKind kind, Tensor tensor) const {
     if (kind == LaunchKind::pad_shortcut_backward && tensor == output_gradient)
       return double(channels()) / node_.output.channels;

@@ -18,8 +18,8 @@ struct Needs {
   OperationNeeds operator()(const ConvNode&) const {
     OperationNeeds needs;
     if (adds()) needs.passes_gradient = 0b10;
-    needs.keeps_input = r.input() != r.graph.input();
-    if (!needs.keeps_input) needs.workspace_bytes = window_bytes(r, precision);
+    needs.workspace_bytes = window_bytes(r, precision);
+    needs.keeps_input = needs.workspace_bytes == 0;
     return needs;
   }
   OperationNeeds operator()(const BatchNormNode& norm) const {
@@ -45,23 +45,27 @@ struct Needs {
 
 }  // namespace
 
-kernels::RowWindows windows_of(const Graph& graph, NodeId node, Precision precision) {
-  const auto& conv = std::get<ConvNode>(graph.node(node).kind);
+std::optional<kernels::RowWindows> windows_of(const Graph& graph, NodeId node,
+                                              Precision precision) {
+  const Node& self = graph.node(node);
+  if (self.inputs.front() != graph.input() || precision == Precision::fp32) return std::nullopt;
+  const auto& conv = std::get<ConvNode>(self.kind);
   const Shape image = graph.shape(graph.input());
-  const int pack = kPackBytes / int(element_bytes(graph.node(node), precision));
+  const int pack = kPackBytes / int(element_bytes(self, precision));
   const int values = conv.kernel * image.channels;
-  return {.row = image.width * image.channels,
-          .count = graph.shape(node).width,
-          .step = conv.stride * image.channels,
-          .before = conv.padding * image.channels,
-          .values = values,
-          .stored = int(pieces(std::size_t(values), std::size_t(pack))) * pack};
+  return kernels::RowWindows{.row = image.width * image.channels,
+                             .count = self.output.width,
+                             .step = conv.stride * image.channels,
+                             .before = conv.padding * image.channels,
+                             .values = values,
+                             .stored = int(pieces(std::size_t(values), std::size_t(pack))) * pack};
 }
 
 std::size_t window_bytes(const NodeRequest& r, Precision precision) {
-  const kernels::RowWindows w = windows_of(r.graph, r.node, precision);
+  const auto windows = windows_of(r.graph, r.node, precision);
+  if (!windows) return 0;
   const int rows = r.batch * r.graph.shape(r.input()).height;
-  return std::size_t(rows) * std::size_t(w.count) * std::size_t(w.stored) *
+  return std::size_t(rows) * std::size_t(windows->count) * std::size_t(windows->stored) *
          element_bytes(r.self(), precision);
 }
 

@@ -107,8 +107,8 @@ void TrainLoop::compute_micro_batches(std::size_t step, float scale, bool first)
   accumulator_.finish(replica_.computed());
 }
 
-/// One update for all buckets that are summed: on a GPU each costs a launch. Those of a rank alone
-/// all are.
+/// One update for all buckets that are summed: on a GPU each costs a launch. With one rank, all are
+/// at once.
 void TrainLoop::reduce_and_update(std::size_t step) {
   check_.before_update();
   GradientReducer& reducer = parts_.reducer;

@@ -100,7 +100,7 @@ def tune(shell, tools, case):
 
 
 def time_layers(shell, tools, case):
-    """What rueda measures of each layer in the last of 7 steps, call by call, into layers-CASE.json; and the worst."""
+    """What rueda measures of each layer in the last five of 7 steps, call by call, into layers-CASE.json; the worst."""
     options = {**bench_part.options_of(tools, case, False, 7 * case.batch, 1), "profile-layers": None}
     if not tools.tuning_file.exists():
         del options["tuning-file"]

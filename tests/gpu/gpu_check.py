@@ -76,7 +76,7 @@ def steps(call, rehearsal):
         for tool, program in tests_part.SANITIZERS
     ]
     return {
-        "A": [smoke, doctor, properties, tuned[0], *programs, *compiled, kernels, *layers, *tuned[1:]],
+        "A": [smoke, doctor, properties, tuned[0], *programs, *compiled, kernels, layers[0], *tuned[1:], layers[1]],
         "B": [smoke, rates, *compared],
         "C": [smoke, *trains[1:], fixed, *rings, overlap, balance, *sanitizers, *mpi[1:], trains[0], mpi[0]],
         None: [smoke, doctor, trains[0], rates, *compared[:2], *programs, *trains[1:], *mpi, fixed, *rings, *sanitizers,

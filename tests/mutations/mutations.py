@@ -11,7 +11,7 @@ MUTATIONS = [
     (T + "train_loop.cpp", "sampler_.step_samples(step - 1));\n  const bool audited", "plan_.global_batch);\n  const bool audited", TRAINER),
     (T + "train_loop.cpp", "const double rate = rate_of(step);", "const double rate = rate_of(step + 1);", TRAINER),
     (T + "train_loop.cpp", "position_.epochs, step - 1, plan_", "0, step - 1, plan_", TRAINER),
-    (T + "train_loop.cpp", "if (bucket.begin >= parameters) continue;", "if (i > 0) continue;", TRAINER),
+    (T + "train_loop.cpp", "if (range.begin >= parameters) continue;", "if (summed > 1) continue;", TRAINER),
     (T + "train_loop.cpp", "replica_.update_running_statistics(float(sampler_.step_samples(step - 1)));", "", TRAINER),
     (T + "train_loop.cpp", "  replica_.parameters_changed();\n", "", TRAINER),
     (T + "train_loop.cpp", "sampler_.set_epoch(position_.epochs);", "sampler_.set_epoch(0);", TRAINER),
