@@ -21,13 +21,13 @@ struct ColumnTiles {
 inline constexpr std::size_t kColumnBlocks = 512;
 static_assert(kColumnBlocks <= kMostTiles);  // (splits, sums, channels) fit in SumScratch
 
-/// Channels of a block. Where it sums, 64 bytes of bf16: one block adds up the
-/// sums of all blocks of a tile, hence tiles must not be few. Else a warp has a
-/// row to itself, as far as it reaches, so that multiprocessors share no line of
-/// the cache: an H100 added a bias with 53 % of its rate where eight blocks
-/// wrote parts of a row (docs/results/h100.md).
+/// Channels of a block. Where it sums, few: one block adds up the sums of all
+/// blocks of a tile, hence tiles must not be few. Else a warp has a row to
+/// itself, as far as it reaches, so that multiprocessors share no line of the
+/// cache: an H100 added a bias with 53 % of its rate where eight blocks wrote
+/// parts of a row (docs/results/h100.md).
 template <int width, typename Body>
-inline constexpr int kTile = Body::kSums > 0 ? kTileChannels : 32 * width;
+inline constexpr int kTile = Body::kSums > 0 ? kTileSums / std::max(Body::kSums, 1) : 32 * width;
 
 /// Blocks are many rather than long: a thread has no less than the rows that it
 /// takes at once.
@@ -105,13 +105,14 @@ template <typename Body>
 __device__ void finish_columns(const Body& body, const float* partial, int first, int end,
                                int channels) {
   constexpr int kSums = Body::kSums;
-  constexpr unsigned kSlots = kBlockThreads / kTileChannels;
+  constexpr unsigned kChannels = kTileSums / kSums;
+  constexpr unsigned kSlots = kBlockThreads / kChannels;
   constexpr unsigned kAtOnce = 8;
   __shared__ double shared[kSums][kBlockThreads];
   const unsigned thread = thread_of_block();
-  const int channel = first + int(thread % kTileChannels);
+  const int channel = first + int(thread % kChannels);
   double mine[kSums] = {};
-  for (unsigned split = thread / kTileChannels; split < gridDim.y && channel < end;
+  for (unsigned split = thread / kChannels; split < gridDim.y && channel < end;
        split += kAtOnce * kSlots) {
     float read[kAtOnce][kSums];
 #pragma unroll
@@ -127,9 +128,9 @@ __device__ void finish_columns(const Body& body, const float* partial, int first
   }
   for (int s = 0; s < kSums; ++s) shared[s][thread] = mine[s];
   __syncthreads();
-  if (thread >= kTileChannels || channel >= end) return;
+  if (thread >= kChannels || channel >= end) return;
   for (unsigned slot = 1; slot < kSlots; ++slot)
-    for (int s = 0; s < kSums; ++s) mine[s] += shared[s][slot * kTileChannels + thread];
+    for (int s = 0; s < kSums; ++s) mine[s] += shared[s][slot * kChannels + thread];
   body.finish(channel, mine);
 }
 

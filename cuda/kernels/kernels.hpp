@@ -33,13 +33,13 @@ enum class Element { fp32, bf16 };
 
 inline std::size_t bytes_of(Element element) { return element == Element::bf16 ? 2 : 4; }
 
-inline constexpr int kTileChannels = 32;  ///< of a block that sums over rows
+inline constexpr int kTileSums = 64;  ///< of a block that sums over rows: channels x sums
 inline constexpr unsigned kMostTiles = 1024;
 
 /// Device memory that sums over rows take, and all on one stream share.
 struct SumScratch {
   unsigned arrived[kMostTiles];  ///< zeros, which the kernels leave zeros
-  float partial[2 * kMostTiles * kTileChannels];
+  float partial[kMostTiles * kTileSums];
 };
 
 /// into[i] = into[i] + from[i]: the ring's sum.

@@ -54,7 +54,7 @@ MUTANTS = [Mutant(*row) for row in (
     ("a sum of one split too many", C, "from < gridDim.y ? partial", "from <= gridDim.y ? partial", *SUMS),
     ("a row too far", C, "(count - 1) * stride < rows", "(count - 1) * stride <= rows", *SUMS),
     ("no mask of channels", C, "  if (channel < channels) {\n    const TileChannels", "  {\n    const TileChannels", *SUMS),
-    ("no mask of the tile's end", C, "thread >= kTileChannels || channel >= end", "thread >= kTileChannels", *NORM),
+    ("no mask of the tile's end", C, "thread >= kChannels || channel >= end", "thread >= kChannels", *NORM),
     ("past the end", L, "before + count - end; k", "before + count - end + 1; k", "activations", "elementwise", "accumulate"),
     ("wide accesses that are not aligned", L, "% sizeof(Pack<One, width>) / sizeof(One);", "% sizeof(Pack<One, width>) / sizeof(One) % 2;", "activations", "elementwise", "accumulate"),
     ("two threads for an element", L, "return std::size_t(gridDim.x) * blockDim.x;",
