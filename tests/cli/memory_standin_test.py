@@ -51,7 +51,7 @@ class StandIn(ProgramCase):
         streamed = self.train("--batch-per-rank", "16", "--data-limit", "64", "--input", "stream")
         streamed = streamed["ranks"][0]["memory"]
         self.assertEqual(resident["images"] - streamed["images"], 64 * 3073)
-        self.assertEqual((resident["staging"], streamed["staging"]), (0, 2 * 16 * (4 * 4 * 64 + 4)))
+        self.assertEqual((resident["staging"], streamed["staging"]), (0, 2 * 16 * (3 * 4 * 64 + 4)))
 
     def test_not_even_one_image_fits(self):
         result = self.start(1, *SMALL, RUEDA_STANDIN_MEMORY="6000000")
