@@ -87,6 +87,13 @@ def rueda(words):
     os.execv(RUEDA, ["rueda", *words])
 
 
+def become(program, words):
+    """The real one. Where python3 is a launcher itself, as pyenv's is, the folder of shims is not the first in PATH."""
+    shims = str(Path(sys.argv[0]).parent)
+    os.environ["PATH"] = ":".join(folder for folder in os.environ["PATH"].split(":") if folder != shims)
+    os.execvp(program, words)
+
+
 def launcher(words):
     """Open MPI's: with its options first, of which no others are known here."""
     at = 0
@@ -100,8 +107,7 @@ def launcher(words):
         os.execv(program[0], program)
     ranks = value(words[:at], "-n", "-np") or "1"
     start = ["mpirun", "--bind-to", "none", "-n", str(min(int(ranks), MOST_RANKS))]
-    os.environ["PATH"] = os.environ["PATH"].partition(":")[2]
-    os.execvp("mpirun", [*start, *program])
+    become("mpirun", [*start, *program])
 
 
 def slurm_words(words):
@@ -154,8 +160,7 @@ def compiler(words):
         return
     if Path(sys.argv[0]).name == "nvcc":
         words = [word for word in words if word not in ("-x", "cu", "-ccbin", "mpicxx")]
-    os.environ["PATH"] = os.environ["PATH"].partition(":")[2]
-    os.execvp("mpicxx", ["mpicxx", *words])
+    become("mpicxx", ["mpicxx", *words])
 
 
 def module(_):
