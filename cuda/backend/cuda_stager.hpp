@@ -10,11 +10,11 @@
 namespace rueda::cuda {
 
 /// Pinned host memory, and a copy stream of its own to as much memory of the
-/// device, next to the compute stream. A recorded step reads its input
-/// and then has other activations in that memory, so no copy from the host could
-/// go there while a step computes: batches wait in device memory of their own,
-/// and one copy within the device, many times faster than that over the bus,
-/// brings them into the input.
+/// device, next to the compute stream. A recorded step reads its input and then
+/// has other activations in that memory, so no copy from the host could go there
+/// while a step computes: batches wait in device memory of their own, and one
+/// copy within the device, many times faster than that over the bus, brings them
+/// into the input.
 class CudaStager final : public BatchStager {
  public:
   /// For the device that is current in this thread. `compute`, on which the

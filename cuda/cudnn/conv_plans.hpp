@@ -25,7 +25,7 @@ class ConvPlans {
 
   /// Numbers in the weights, zeros of windows included.
   std::size_t weight_count() const { return w_.elements(); }
-  /// What is multiplied in place of the image; nothing where another layer is read.
+  /// What is multiplied in place of the image; nothing where there are none (windows_of).
   const std::optional<kernels::RowWindows>& windows() const { return windows_; }
 
  private:

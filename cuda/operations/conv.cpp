@@ -26,18 +26,15 @@ const char* words_of_product(LaunchKind kind) {
 
 /// Convolution in its three directions by cuDNN, bias and residual addition in
 /// the forward epilogue where an engine has that, and there the sums for the
-/// batch norm that reads the output. Of the image it reads windows, which it
-/// keeps until backward. The weight gradient goes to the arena at once where it
-/// is fp32. In bf16 it is converted together with others; that of windows is
-/// staged in scratch memory.
+/// batch norm that reads the output. Windows of the image (windows_of) are kept
+/// until backward, and the gradient of their weights is staged in scratch
+/// memory. Any other weight gradient goes to the arena at once where it is fp32;
+/// in bf16 it is converted together with others.
 class Conv final : public PlannedOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
       : PlannedOperation(r), conv_(conv), plans_(r, conv) {
-    if (plans_.windows())
-      r.context.packed.request(r.graph, conv.weight, r.element(), *plans_.windows());
-    else
-      r.context.packed.request(r.graph, r.element());
+    r.context.packed.request(r.graph, conv.weight, r.element(), plans_.windows());
     plan_forward(r.full);
     if (r.mode != Mode::train) return;
     for (const Launch& l : launches_.backward({.wants_input = r.input() != r.graph.input()}))

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <source_location>
 #include <span>
@@ -28,12 +29,10 @@ namespace rueda::cuda {
 /// image are multiplied by have a copy of their own, with zeros for theirs.
 class PackedWeights {
  public:
-  /// Weights of convolutions will be read as `element`.
-  void request(const Graph& graph, Element element);
-  /// Those of the parameter `id` will be multiplied by windows of the image: a window's by a row
-  /// of the kernel.
+  /// Convolution weights `id` will be read as `element`, a row of the kernel for each of `windows`,
+  /// if there are any.
   void request(const Graph& graph, ParameterId id, Element element,
-               const kernels::RowWindows& windows);
+               const std::optional<kernels::RowWindows>& windows);
   /// Bytes of all that was requested.
   std::size_t bytes() const;
 

@@ -3,17 +3,16 @@
 
 namespace rueda::cuda {
 
-void PackedWeights::request(const Graph& graph, Element element) {
-  if (element == Element::fp32) return;
-  const GradientLayout layout(graph);
-  lead_ = layout.lead();
-  mirrored_ = layout.lead() + layout.parameters;
-}
-
 void PackedWeights::request(const Graph& graph, ParameterId id, Element element,
-                            const kernels::RowWindows& windows) {
-  const std::size_t rows = graph.parameter(id).count / std::size_t(windows.values);
-  padded_[id] = {element, rows, windows.values, windows.stored, {}};
+                            const std::optional<kernels::RowWindows>& windows) {
+  if (windows) {
+    const std::size_t rows = graph.parameter(id).count / std::size_t(windows->values);
+    padded_[id] = {element, rows, windows->values, windows->stored, {}};
+  } else if (element == Element::bf16) {
+    const GradientLayout layout(graph);
+    lead_ = layout.lead();
+    mirrored_ = layout.lead() + layout.parameters;
+  }
 }
 
 std::size_t PackedWeights::bytes() const {

@@ -38,12 +38,9 @@ constexpr double kOtherSeconds = 7e-6;          ///< a launch of all others
 constexpr double kSumsShare = 0.5;    ///< of a copy's rate: a convolution that sums its output
 constexpr double kOtherShare = 0.84;  ///< of a copy's rate: other launches
 
-Part part_of(LaunchKind kind) {
-  switch (kind) {
-    case LaunchKind::conv_forward:
-    case LaunchKind::conv_data:
-    case LaunchKind::conv_weights:
-      return Part::conv;
+Part part_of(const Launch& launch) {
+  if (launch.is_convolution()) return Part::conv;
+  switch (launch.kind) {
     case LaunchKind::norm_statistics:
       return Part::statistics;
     case LaunchKind::norm_apply:
@@ -70,15 +67,23 @@ struct Cost {
   double flops = 0, bytes = 0, best = 0, floor = 0, plan = 0;
   int launches = 0;
 
-  void add(const Launch& launch, const Roof& roof, Precision precision) {
-    const Work work = launch.work();
-    flops += work.flops;
-    bytes += work.bytes;
-    best += roof.seconds({work});
-    plan += planned_seconds(launch, roof, precision);
-    ++launches;
+  void add(const Cost& launch) {
+    flops += launch.flops;
+    bytes += launch.bytes;
+    best += launch.best;
+    plan += launch.plan;
+    launches += launch.launches;
   }
 };
+
+Cost cost_of(const Launch& launch, const Roof& roof, Precision precision) {
+  const Work work = launch.work();
+  return {.flops = work.flops,
+          .bytes = work.bytes,
+          .best = roof.seconds({work}),
+          .plan = planned_seconds(launch, roof, precision),
+          .launches = 1};
+}
 
 /// Of a named GPU, or as the user gives it.
 Roof roof_of_user(std::string_view gpu, Precision precision) {
@@ -144,9 +149,10 @@ StepCost cost_of(const Graph& graph, std::size_t batch, Precision precision, con
   for (const auto& [layer, cost] : step.layers) step.all.floor += cost.floor;
   for (const auto& [node, launch] :
        step_launches(graph, int(batch), precision, usual_epilogue(precision))) {
-    step.all.add(launch, roof, precision);
-    step.parts[std::size_t(part_of(launch.kind))].second.add(launch, roof, precision);
-    step.layers[index(node)].second.add(launch, roof, precision);
+    const Cost cost = cost_of(launch, roof, precision);
+    step.all.add(cost);
+    step.parts[std::size_t(part_of(launch))].second.add(cost);
+    step.layers[index(node)].second.add(cost);
   }
   step.parts.emplace_back("all", step.all);
   return step;
