@@ -183,8 +183,10 @@ std::string roofline_text(const SummaryOptions& options) {
          paragraph("best", 8, "the launches of the CUDA backend at the rates of the GPU") +
          paragraph(
              "plan", 8,
-             "the same at the shares of these rates that launches reached on an H100, and 3.5 us "
-             "more for each convolution, 7 us for each of the others");
+             "the same at the shares of these rates that launches reached on an H100 in bf16 (an "
+             "estimate for other precisions), and 3.5 us more for each convolution, 7 us for each "
+             "of "
+             "the others");
 }
 
 }  // namespace rueda
