@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/computing.hpp"
 #include "base/error.hpp"
 
 namespace rueda {
@@ -69,6 +70,9 @@ MpiCall::MpiCall(const char* name) {
   call_name.store(name, std::memory_order_release);
 }
 
-MpiCall::~MpiCall() { call_name.store(nullptr, std::memory_order_relaxed); }
+MpiCall::~MpiCall() {
+  Computing::goes_on();
+  call_name.store(nullptr, std::memory_order_release);
+}
 
 }  // namespace rueda

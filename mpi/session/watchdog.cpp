@@ -23,6 +23,10 @@ constexpr double kOverslept = 2;
 // The other ranks stall at about the same time, and look as often.
 constexpr double kForTheOthers = 3;
 
+constexpr const char* kOwnStall =
+    ". This rank waits for no other one: its threads, its GPU or its disk do not go on. Look at "
+    "this host; where a part of a step may take that long, give a longer --stall-seconds\n";
+
 }  // namespace
 
 std::string place_of(const ReduceNow& now) {
@@ -52,6 +56,14 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
   return "the ring is stuck. " + where + place_of(reduce);
 }
 
+std::string describe_stall(const Watched& rank, const ComputingNow& computing, double seconds) {
+  std::string text = fmt::format("stuck outside the ring. rank {} on {}: in {} for {} s", rank.rank,
+                                 rank.host, computing.what, long(seconds));
+  if (computing.part != nullptr)
+    text += fmt::format(": nothing of it was done since {} began", computing.part);
+  return text;
+}
+
 Watchdog::Watchdog(Watched watched)
     : watched_(std::move(watched)),
       thread_(make_thread("the watchdog (--stall-seconds 0 needs none)",
@@ -66,14 +78,20 @@ std::string Watchdog::stall() const {
   const ReduceNow reduce = watched_.journal.now();
   if (call.name != nullptr) {
     const double seconds = awake_since(call.since);
-    if (seconds >= watched_.seconds) return describe_stall(watched_, call.name, seconds, reduce);
+    if (seconds < watched_.seconds) return "";
+    return describe_stall(watched_, call.name, seconds, reduce) + stall_remedy(watched_);
   }
   // What waits without MPI: for an addition, or at a meeting in shared memory.
   if (reduce.act.kind != ReduceAct::Kind::none) {
     const double seconds = awake_since(reduce.since);
-    if (seconds >= watched_.seconds) return describe_stall(watched_, "the sum", seconds, reduce);
+    if (seconds < watched_.seconds) return "";
+    return describe_stall(watched_, "the sum", seconds, reduce) + stall_remedy(watched_);
   }
-  return "";
+  // Between two messages of a sum, which takes part in a step's progress.
+  const ComputingNow computing = computing_now();
+  const double seconds = awake_since(std::max(computing.since, reduce.since));
+  if (computing.what == nullptr || seconds < watched_.seconds) return "";
+  return describe_stall(watched_, computing, seconds) + kOwnStall;
 }
 
 void Watchdog::watch(const std::stop_token& stop) {
@@ -85,7 +103,7 @@ void Watchdog::watch(const std::stop_token& stop) {
     last = now;
     const std::string text = stall();
     if (text.empty()) continue;
-    std::fputs(harmless("rueda: " + text + stall_remedy(watched_)).c_str(), stderr);
+    std::fputs(harmless("rueda: " + text).c_str(), stderr);
     std::fflush(nullptr);
     if (stops_within(stop, kForTheOthers)) return;
     end_process("", ExitCode::run_failed);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/computing.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
@@ -13,7 +14,7 @@ struct Watched {
   int rank = 0;
   std::string host;
   const ReduceJournal& journal;  ///< of what sums; outlives the watchdog
-  double seconds = 120;          ///< that one call may take
+  double seconds = 120;          ///< that one call, or one part of a step, may take
   bool starts = false;           ///< MPI is being started: the rank is the launcher's
 };
 
@@ -26,12 +27,17 @@ std::string place_of(const ReduceNow& now);
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce);
 
-/// What the user is to do about it, which follows a stall's message.
+/// "stuck outside the ring. rank 1 on h0: in a training step for 121 s: nothing
+/// of it was done since layer1.0.conv1".
+std::string describe_stall(const Watched& rank, const ComputingNow& computing, double seconds);
+
+/// What the user is to do about a rank that waits for others, which follows a stall's message.
 const char* stall_remedy(const Watched& rank);
 
 /// A thread that looks whether this rank has been inside one call of MPI, one
-/// message or one addition, for too long: a peer or a link has stopped. It says
-/// so on standard error, gives the other ranks a moment to do so, and ends the
+/// message or one addition, for too long, because a peer or a link has stopped,
+/// or inside one part of a step, because the rank itself has. It says so on
+/// standard error, gives the other ranks a moment to do so, and ends the
 /// process with exit code 1, without unwinding, because the thread that is
 /// stuck has MPI. The launcher then ends the others.
 class Watchdog {
@@ -41,7 +47,7 @@ class Watchdog {
 
  private:
   void watch(const std::stop_token& stop);
-  /// The stall in words; empty if there is none.
+  /// The stall in words, with what to do; empty if there is none.
   std::string stall() const;
 
   /// Seconds since `begin` during which this process ran.

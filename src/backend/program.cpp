@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/computing.hpp"
 #include "base/error.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
@@ -144,6 +145,7 @@ void Program::bind(std::byte* pool) {
 template <typename Work>
 void Program::timed(NodeId node, Pass pass, const Work& work) {
   const NamedRange range(backend_, graph_.node(node).name);
+  Computing::reaches(graph_.node(node).name.c_str());
   if (!profiles_) return work();
   backend_.tick();
   work();

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/clock.hpp"
+#include "base/computing.hpp"
 #include "base/error.hpp"
 
 namespace rueda {
@@ -140,6 +141,7 @@ void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
 }
 
 ComputeSeconds Replica::compute(float scale, bool profile) {
+  const Computing computing("a forward and backward pass");
   if (current_ == nullptr) {
     loss(scale);
     for (std::size_t bucket = 0; bucket < buckets_; ++bucket) backend_.announce(bucket);
@@ -190,6 +192,7 @@ void Replica::ask_to_stop() {
 LossSums Replica::infer(const BatchRequest& request, std::span<float> logits) {
   const std::size_t images = request.choice.indices.size();
   if (images == 0) return {};
+  const Computing computing("a forward pass");
   Program& program = *plan_->infer().at(images);
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();

@@ -194,6 +194,17 @@ OpenFile open_to_append(const fs::path& path) {
   return file;
 }
 
+void require_own_folder(const fs::path& folder, const std::string& remedy) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(folder, error);
+  if (!fs::exists(status) || fs::is_directory(status)) return;
+  std::string what = "it is no folder";
+  if (fs::is_symlink(status))
+    what = "it is a link to " + printable(fs::read_symlink(folder, error).string()) +
+           ", and no link inside an output is followed";
+  throw InputError(folder.string() + ": " + what + "; " + remedy);
+}
+
 bool is_temporary_of(std::string_view name, std::string_view file) {
   const std::string begin = temporary_prefix(file);
   return name.starts_with(begin) && name.size() > begin.size() &&

@@ -55,6 +55,11 @@ std::string obstacle_to_output(const fs::path& path);
 /// RunError where anything else is there.
 OpenFile open_to_append(const fs::path& path);
 
+/// Throws InputError where `folder`, which lies inside an output, is there and
+/// is a link, or no folder: what it leads to is somebody else's, so nothing
+/// there is written or removed. `remedy` ends the message.
+void require_own_folder(const fs::path& folder, const std::string& remedy);
+
 /// Whether `name` is that of a temporary file which a process left that was
 /// killed while it wrote `file`.
 bool is_temporary_of(std::string_view name, std::string_view file);

@@ -23,6 +23,7 @@
 #include "cpu/parallel.hpp"
 #include "kernels/batch_norm.hpp"
 #include "kernels/softmax_loss.hpp"
+#include "launch/thread_team.hpp"
 
 // Operations apart these are loops over the single-source arithmetic of include/rueda/kernels.
 
@@ -86,12 +87,20 @@ struct TeamShare {
   }
 };
 
+/// oneDNN plans for a number of threads, and what the missing ones of a
+/// smaller team were to do would stay undone.
+void require_team(int threads) {
+  const int got = settle_team(threads);
+  require(got == threads, fmt::format("{}; or give --threads {}",
+                                      team_shortage(threads, got, environment_variable), got));
+}
+
 class CpuBackend final : public HostBackend {
  public:
   explicit CpuBackend(const CpuOptions& options) {
     require(options.precision != Precision::tf32,
             "--precision tf32: only GPUs have it; use --precision fp32 or bf16, or --backend cuda");
-    omp_set_num_threads(options.threads);
+    require_team(options.threads);
     const ActivationLayout preferred = preferred_layout(context_.engine, options.precision);
     context_.format = {options.layout.value_or(preferred), options.precision};
   }
@@ -267,9 +276,12 @@ class CpuBackend final : public HostBackend {
  private:
   /// Those of the team's threads, which stay the same as long as their number does.
   void find_clocks() {
-    clocks_.resize(std::size_t(omp_get_max_threads()));
 #pragma omp parallel
-    pthread_getcpuclockid(pthread_self(), &clocks_[std::size_t(omp_get_thread_num())]);
+    {
+#pragma omp single
+      clocks_.resize(std::size_t(omp_get_num_threads()));
+      pthread_getcpuclockid(pthread_self(), &clocks_[std::size_t(omp_get_thread_num())]);
+    }
   }
   /// The sum of share(i, values[i]) modulo 2^64.
   template <auto share>

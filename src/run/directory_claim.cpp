@@ -94,8 +94,8 @@ void sign(const fs::path& path, int locked) {
 
 }  // namespace
 
-DirectoryClaim::DirectoryClaim(const fs::path& directory) {
-  const auto path = directory / kFileName;
+DirectoryClaim::DirectoryClaim(const fs::path& directory) : path_(directory / kFileName) {
+  const fs::path& path = path_;
   bool locked = false;
   auto file = open_locked(path, locked, waited_);
   const int why = errno;
@@ -115,8 +115,15 @@ DirectoryClaim::DirectoryClaim(const fs::path& directory) {
                      (signature.empty() ? "another process" : printable(signature)) +
                      ": wait until that run has ended, or choose another with --run-dir");
   }
+  found_run_ = is_signature(content_of(file->fd()));
   sign(path, file->fd());
   file_ = std::move(file);
+}
+
+void DirectoryClaim::withdraw() noexcept {
+  std::error_code ignored;
+  if (file_ != nullptr && !found_run_) fs::remove(path_, ignored);
+  file_.reset();
 }
 
 }  // namespace rueda

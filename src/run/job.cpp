@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "launch/control_group.hpp"
 #include "launch/launcher.hpp"
+#include "launch/thread_team.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/open_backend.hpp"
 
@@ -89,7 +91,15 @@ RankCores Job::agree_on_cores(int requested_threads) {
     if (rank == std::size_t(world_.rank())) local = node.allowed.size();
     node.allowed.push_back(cores[rank]);
   }
-  return {choose_threads(node, local, requested_threads), core_share(node, local)};
+  RankCores found{choose_threads(node, local, requested_threads), core_share(node, local)};
+  const int wanted = found.choice.threads;
+  together(world_, [&] { found.choice.threads = settle_team(wanted); });
+  std::string shortage = team_shortage(wanted, found.choice.threads, environment_variable);
+  if (!shortage.empty())
+    shortage += fmt::format("; this rank computes with {}",
+                            counted(std::size_t(found.choice.threads), "thread"));
+  log_of_ranks(world_, LogLevel::warn, shortage);
+  return found;
 }
 
 int run_job(const JobRequest& request, const std::function<ExitCode(Job&)>& work) {
@@ -123,7 +133,7 @@ void refuse_job(const Error& error) {
 
 std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& config,
                                 const ReduceJournal& journal, double patience) {
-  if (config.stall_seconds == 0 || world.size() == 1) return nullptr;
+  if (config.stall_seconds == 0) return nullptr;
   const double seconds = patience * double(config.stall_seconds);
   return std::make_unique<Watchdog>(Watched{world.rank(), world.host(), journal, seconds});
 }

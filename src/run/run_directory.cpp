@@ -4,24 +4,13 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/json/bounded_json.hpp"
-#include "base/text_input.hpp"
 #include "record/run_json.hpp"
-#include "record/run_status.hpp"
 #include "run/checkpoint/checkpoint.hpp"
+#include "run/earlier_run.hpp"
 #include "run/resume_point.hpp"
 
 namespace rueda {
 namespace {
-
-bool is_whole(const fs::path& checkpoint) {
-  try {
-    verify_checkpoint(checkpoint);
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
 
 /// "." where `path` is a name alone.
 fs::path parent_of(const fs::path& path) {
@@ -73,81 +62,6 @@ fs::path numbered_directory(const std::string& stem) {
     std::error_code error;
     if (fs::create_directory(candidate, error)) return candidate;
     require_made(candidate, error);
-  }
-}
-
-bool holds_run(const fs::path& directory) {
-  std::error_code ignored;
-  return fs::exists(directory / kRunJsonName, ignored) ||
-         !list_checkpoints(directory / kCheckpointsName).empty();
-}
-
-/// Files that a killed process had not yet renamed; no other process writes here.
-void remove_unfinished(const fs::path& directory) {
-  std::error_code error;
-  for (const fs::path& path : entries_of(directory, error)) {
-    for (const char* file :
-         {kRunJsonName, kStepsCsvName, kEpochsCsvName, kStatusName, kFinalWeightsName})
-      if (is_temporary_of(path.filename().string(), file)) fs::remove(path, error);
-  }
-  remove_unfinished_checkpoints(directory / kCheckpointsName);
-}
-
-/// run.json becomes run-1.json, or the first number that is free.
-void set_aside(const fs::path& directory) {
-  int number = 1;
-  const auto name = [&](const char* file) {
-    const fs::path path = directory / file;
-    return directory /
-           (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
-  };
-  std::error_code missing;
-  while (std::ranges::any_of(kRunFiles, [&](auto* f) { return fs::exists(name(f), missing); }))
-    ++number;
-  for (const char* file : kRunFiles) fs::rename(directory / file, name(file), missing);
-}
-
-/// Of the run there that has left no checkpoint; empty: there is none, or it is not known.
-std::string outcome_in(const fs::path& directory) {
-  if (!list_checkpoints(directory / kCheckpointsName).empty()) return "";
-  const InputFile file{directory / kRunJsonName, "", ""};
-  try {
-    const auto run = parse_json(read_text(file, kMostJsonBytes), file);
-    const auto outcome = run.find("outcome");
-    if (outcome != run.end() && outcome->is_string()) return *outcome;
-  } catch (const InputError&) {  // a record that cannot be read says nothing
-  }
-  return "";
-}
-
-/// Lets --resume auto begin anew where a run has begun that did not come far.
-/// One that stopped as asked has left a checkpoint.
-void make_way(const TrainConfig& config, const fs::path& directory) {
-  const std::string outcome = outcome_in(directory);
-  require(
-      outcome != "stopped" || config.overwrite,
-      "--resume auto: the run in " + directory.string() + " stopped and left a checkpoint, but " +
-          (directory / kCheckpointsName).string() +
-          " has none: is a disk not mounted? Bring them back, or add --overwrite to begin anew");
-  if (!outcome.empty() && outcome != "completed" && outcome != "target reached")
-    set_aside(directory);
-}
-
-/// Checkpoints that are later than the one that is resumed from go if the user
-/// wants that; what cannot be read is kept under another name, because the disk
-/// may be at fault.
-void discard_later(const TrainConfig& config, const std::string& checkpoint,
-                   const TrainPosition& from) {
-  for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
-    if (!is_later(later, from)) return;
-    require(config.overwrite || !is_whole(later),
-            "--resume " + checkpoint + ": its run has a later checkpoint, " + later.string() +
-                ": resume from that one, give another --run-dir, or add "
-                "--overwrite to give up what is later");
-    if (config.overwrite)
-      discard_checkpoint(later);
-    else
-      set_checkpoint_aside(later);
   }
 }
 
@@ -238,15 +152,18 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
   }
   require(config.overwrite || !holds_run(directory),
           "the run directory " + directory.string() + why);
+  try {
+    require_replaceable(config, directory, claim);
+  } catch (const InputError&) {
+    claim.withdraw();
+    throw;
+  }
   std::error_code ignored;
   // A link is no file of a run; what it leads to is somebody else's.
   for (const char* name : kRunFiles)
     if (fs::is_symlink(directory / name, ignored)) fs::remove(directory / name, ignored);
   require_writable(directory);
-  // What this run leaves must not mix with files of the previous one.
-  for (const char* name : kRunFiles) fs::remove(directory / name, ignored);
-  remove_older_checkpoints(directory / kCheckpointsName, 0);
-  remove_unfinished(directory);
+  remove_run(directory);
   return directory.string();
 }
 
@@ -255,6 +172,7 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
   const fs::path directory = config.run_dir;
   if (resumes_in_place(config, checkpoint)) {
     if (!claim) claim = DirectoryClaim(directory);
+    require_own_folder(directory / kCheckpointsName, kOwnCheckpoints);
     require_writable(directory);
     discard_later(config, checkpoint, from);
     remove_unfinished(directory);

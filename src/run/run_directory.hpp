@@ -21,10 +21,16 @@ class DirectoryClaim {
   explicit operator bool() const noexcept { return file_ != nullptr; }
   /// Whether another process had the directory when this one asked for it.
   bool waited() const noexcept { return waited_; }
+  /// Whether a run had claimed the directory before: its files are ours to replace.
+  bool found_run() const noexcept { return found_run_; }
+  /// Leaves the directory as it was found: a run that was refused proves nothing to the next one.
+  void withdraw() noexcept;
 
  private:
+  fs::path path_;
   std::unique_ptr<OpenFile> file_;
   bool waited_ = false;
+  bool found_run_ = false;
 };
 
 /// Claims the run directory that --resume means before anything is read from

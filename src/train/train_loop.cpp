@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/computing.hpp"
 #include "train/balance.hpp"
 
 namespace rueda {
@@ -56,6 +57,7 @@ bool TrainLoop::train_epoch(const RunRecord& run) {
 
 void TrainLoop::train_step(std::size_t step) {
   const NamedRange range(replica_.backend(), "step " + std::to_string(step));
+  const Computing computing("a training step");
   begin_step(step);
   run_micro_batches(step);
   reduce_and_update(step);

@@ -464,6 +464,35 @@ class CheckpointTest(ProgramCase):
         self.refused(self.train("laid", ranks=1), "laid/.lock", "holds something else", "--run-dir")
         self.assertEqual((place / ".lock").read_text(), "somebody's notes")
 
+    def test_a_folder_in_a_run_directory_is_not_followed(self):
+        """Another run's checkpoints lie behind the link: none goes, none is added."""
+        self.stopped(self.train("theirs", "--checkpoint-every", "2steps", "--inject", "stop:0:5", ranks=1))
+        theirs = self.folder / "theirs/checkpoints"
+        before = sorted(path.name for path in theirs.iterdir())
+        shutil.copytree(self.folder / "theirs", self.folder / "stranger")
+        shutil.rmtree(self.folder / "stranger/checkpoints")
+        (self.folder / "stranger/checkpoints").symlink_to("../theirs/checkpoints")
+        for options in (["--resume", "stranger", "--keep", "1"], ["--overwrite"]):
+            result = self.train("stranger", *options, ranks=1)
+            self.refused(result, "stranger/checkpoints", "a link to ../theirs/checkpoints", "remove the link")
+            self.assertEqual(sorted(path.name for path in theirs.iterdir()), before)
+
+    def test_only_a_runs_files_are_replaced(self):
+        """A file of weights that somebody laid there, and one beside a checkpoint's."""
+        place = self.folder / "laid there"
+        place.mkdir()
+        (place / "weights.safetensors").write_text("mine")
+        for _ in range(2):  # the first refusal leaves nothing that proves anything to the second
+            self.refused(self.train("laid there", ranks=1), "laid there holds weights.safetensors", "--overwrite")
+            self.assertEqual([path.name for path in place.iterdir()], ["weights.safetensors"])
+        self.refused(self.train("laid there", "--resume", "auto", ranks=1), "laid there holds weights.safetensors")
+        result = self.completed(self.train("laid there", "--overwrite", "--checkpoint-every", "1epoch", ranks=1))
+        self.assertIn("note: --overwrite removes from laid there: weights.safetensors\n", result.err)
+        notes = max((place / "checkpoints").iterdir()) / "notes"
+        notes.write_text("mine")
+        self.refused(self.train("laid there", "--overwrite", ranks=1), "holds notes, which is no file of a checkpoint")
+        self.assertEqual(notes.read_text(), "mine")
+
     @long
     def test_a_script_starts_a_run_again(self):
         """A rank is killed in the first start, and a host is gone in the second."""

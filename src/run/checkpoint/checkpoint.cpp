@@ -18,10 +18,6 @@
 namespace rueda {
 namespace {
 
-// Names in a checkpoint.
-constexpr const char* kMomentumName = "momentum.safetensors";
-constexpr const char* kHistoryName = "history.json";
-
 constexpr std::size_t kMostManifestBytes = 16 << 20;
 constexpr std::size_t kReadBytes = 1 << 16;
 
@@ -29,6 +25,8 @@ constexpr std::size_t kReadBytes = 1 << 16;
 struct UnfinishedDirectory {
   explicit UnfinishedDirectory(fs::path at) : path(std::move(at)) {
     std::error_code error;
+    if (fs::is_symlink(fs::symlink_status(path.parent_path(), error)))
+      throw RunError(path.parent_path().string() + " has become a link: " + kOwnCheckpoints);
     fs::remove_all(path, error);
     if (!fs::create_directories(path, error) || error) {
       throw RunError("cannot write the checkpoint " + path.string() + ": " + error.message() +

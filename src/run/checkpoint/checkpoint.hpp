@@ -94,18 +94,27 @@ std::vector<fs::path> list_checkpoints(const fs::path& directory);
 /// Whether a checkpoint's name is that of a later position.
 bool is_later(const fs::path& checkpoint, const TrainPosition& position);
 
-/// Removes a checkpoint, if possible. Renames it first, so that no crash leaves
-/// a part of it under its name.
+/// What to do about a folder of checkpoints that is a link (require_own_folder).
+inline constexpr const char* kOwnCheckpoints =
+    "a run's checkpoints lie in its run directory: remove the link, or move the whole run to where "
+    "there is room (--run-dir itself may be a link)";
+
+/// The name of a file in a checkpoint's directory that no checkpoint has; empty: there is none.
+std::string foreign_file_in(const fs::path& checkpoint);
+
+/// Removes a checkpoint, if possible; one with a foreign file stays. Renames it
+/// first, so that no crash leaves a part of it under its name.
 void discard_checkpoint(const fs::path& checkpoint);
 
 /// Renames a checkpoint to `passed-over-<name>`, if it can: a run goes on from an earlier one.
 void set_checkpoint_aside(const fs::path& checkpoint);
 
-/// Removes all but the latest `keep`, and never `spared`. What cannot be removed stays.
+/// Removes all but the latest `keep`, and never `spared`. What cannot be
+/// removed stays, and so does all that lies behind a link `directory`.
 void remove_older_checkpoints(const fs::path& directory, std::size_t keep,
                               const fs::path& spared = {});
 
-/// Removes unfinished checkpoints of processes that were killed.
+/// Removes unfinished checkpoints of processes that were killed; none behind a link `directory`.
 void remove_unfinished_checkpoints(const fs::path& directory);
 
 /// Writes checkpoints on a thread of its own, one at a time, and removes old

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "run/checkpoint/checkpoint.hpp"
@@ -8,6 +9,13 @@ namespace rueda {
 
 /// Begins the names of what is not finished, or about to go.
 inline constexpr std::string_view kTemporaryWord = ".unfinished-";
+
+// Names in a checkpoint, besides kCheckpointWeightsName.
+inline constexpr const char* kMomentumName = "momentum.safetensors";
+inline constexpr const char* kHistoryName = "history.json";
+/// All of them.
+inline constexpr std::array kCheckpointFiles = {kManifestName, kCheckpointWeightsName,
+                                                kMomentumName, kHistoryName};
 
 /// All files of a checkpoint are read, which takes time.
 inline constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;

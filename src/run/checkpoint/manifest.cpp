@@ -217,7 +217,20 @@ bool is_later(const fs::path& checkpoint, const TrainPosition& position) {
   return found_at && *found_at > Position{position.epochs, position.steps};
 }
 
+std::string foreign_file_in(const fs::path& checkpoint) {
+  std::error_code error;
+  for (const fs::path& path : entries_of(checkpoint, error)) {
+    const std::string name = path.filename().string();
+    const bool own = std::ranges::any_of(kCheckpointFiles, [&](const char* file) {
+      return name == file || is_temporary_of(name, file);
+    });
+    if (!own) return name;
+  }
+  return "";
+}
+
 void discard_checkpoint(const fs::path& checkpoint) {
+  if (!foreign_file_in(checkpoint).empty()) return;
   // Not the name under which its successor is being written.
   const std::string name = std::string(kTemporaryWord) + "old-" + checkpoint.filename().string();
   const fs::path hidden = checkpoint.parent_path() / name;
@@ -252,6 +265,8 @@ void set_checkpoint_aside(const fs::path& checkpoint) {
 }
 
 void remove_older_checkpoints(const fs::path& directory, std::size_t keep, const fs::path& spared) {
+  std::error_code none;
+  if (fs::is_symlink(fs::symlink_status(directory, none))) return;
   std::vector<fs::path> all;
   try {
     all = list_checkpoints(directory);
@@ -263,8 +278,11 @@ void remove_older_checkpoints(const fs::path& directory, std::size_t keep, const
 
 void remove_unfinished_checkpoints(const fs::path& directory) {
   std::error_code error;
-  for (const fs::path& path : entries_of(directory, error))
-    if (path.filename().string().starts_with(kTemporaryWord)) fs::remove_all(path, error);
+  if (fs::is_symlink(fs::symlink_status(directory, error))) return;
+  for (const fs::path& path : entries_of(directory, error)) {
+    const bool unfinished = path.filename().string().starts_with(kTemporaryWord);
+    if (unfinished && foreign_file_in(path).empty()) fs::remove_all(path, error);
+  }
 }
 
 }  // namespace rueda

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -229,6 +230,35 @@ TEST_CASE("checkpoint: the same position is replaced, nothing half-written stays
   const Manifest read = verify_checkpoint(written.path);
   CHECK(read_snapshot(written.path, written.graph).velocities.front() == 99);
   CHECK(std::distance(fs::directory_iterator(written.directory()), {}) == 1);
+}
+
+TEST_CASE("checkpoint: nothing goes that is not proven to be a run's own", "[checkpoint]") {
+  const WrittenCheckpoint written;
+  const fs::path link = written.scratch.path() / "link";
+  fs::create_directory_symlink(written.directory(), link);
+  fs::create_directory(written.directory() / ".unfinished-epoch-0003-step-00000");
+  Manifest manifest = some_manifest();
+  remove_older_checkpoints(link, 0);
+  remove_unfinished_checkpoints(link);
+  CHECK_THROWS_WITH(write_checkpoint(link, written.graph, some_snapshot(written.graph), manifest),
+                    Contains("has become a link"));
+  CHECK(refusal(written.path) == "");
+  CHECK(fs::exists(written.directory() / ".unfinished-epoch-0003-step-00000"));
+
+  std::ofstream(written.path / "notes.txt") << "mine";
+  CHECK(foreign_file_in(written.path) == "notes.txt");
+  remove_older_checkpoints(written.directory(), 0);
+  CHECK(fs::exists(written.path / "notes.txt"));
+  std::ofstream(written.directory() / ".unfinished-epoch-0003-step-00000/mine") << "mine";
+  remove_unfinished_checkpoints(written.directory());
+  CHECK(fs::exists(written.directory() / ".unfinished-epoch-0003-step-00000/mine"));
+
+  fs::remove(written.path / "notes.txt");
+  fs::remove(written.directory() / ".unfinished-epoch-0003-step-00000/mine");
+  CHECK(foreign_file_in(written.path).empty());
+  remove_older_checkpoints(written.directory(), 0);
+  remove_unfinished_checkpoints(written.directory());
+  CHECK(fs::is_empty(written.directory()));
 }
 
 TEST_CASE("checkpoint: what can not be written is reported, and leaves nothing", "[checkpoint]") {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "launch/launcher.hpp"
+
+namespace rueda {
+
+/// Threads that a parallel region of OpenMP really has in this process where
+/// `wanted` are asked for: a region is opened, and they are counted. The
+/// calling thread's regions ask for as many from then on, and OpenMP no longer
+/// changes their number by itself (OMP_DYNAMIC, OMP_MAX_ACTIVE_LEVELS). Without
+/// OpenMP: `wanted`. Throws RunError where the system starts fewer threads.
+int settle_team(int wanted);
+
+/// "OpenMP gives a parallel region 1 of 2 threads, because OMP_THREAD_LIMIT=1 is
+/// set: unset it for more": where a region `got` fewer than were `wanted`, and
+/// why by the environment. Empty where it got them all.
+std::string team_shortage(int wanted, int got, const Environment& environment);
+
+}  // namespace rueda

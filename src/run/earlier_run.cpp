@@ -1,0 +1,133 @@
+#include "run/earlier_run.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/json/bounded_json.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/text_input.hpp"
+#include "record/run_json.hpp"
+#include "record/run_status.hpp"
+#include "run/checkpoint/checkpoint.hpp"
+
+namespace rueda {
+namespace {
+
+bool is_whole(const fs::path& checkpoint) {
+  try {
+    verify_checkpoint(checkpoint);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// run.json becomes run-1.json, or the first number that is free.
+void set_aside(const fs::path& directory) {
+  int number = 1;
+  const auto name = [&](const char* file) {
+    const fs::path path = directory / file;
+    return directory /
+           (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
+  };
+  std::error_code missing;
+  while (std::ranges::any_of(kRunFiles, [&](auto* f) { return fs::exists(name(f), missing); }))
+    ++number;
+  for (const char* file : kRunFiles) fs::rename(directory / file, name(file), missing);
+}
+
+/// Of the run there that has left no checkpoint; empty: there is none, or it is not known.
+std::string outcome_in(const fs::path& directory) {
+  if (!list_checkpoints(directory / kCheckpointsName).empty()) return "";
+  const InputFile file{directory / kRunJsonName, "", ""};
+  try {
+    const auto run = parse_json(read_text(file, kMostJsonBytes), file);
+    const auto outcome = run.find("outcome");
+    if (outcome != run.end() && outcome->is_string()) return *outcome;
+  } catch (const InputError&) {  // a record that cannot be read says nothing
+  }
+  return "";
+}
+
+}  // namespace
+
+bool holds_run(const fs::path& directory) {
+  std::error_code ignored;
+  return fs::exists(directory / kRunJsonName, ignored) ||
+         !list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+void require_replaceable(const TrainConfig& config, const fs::path& directory,
+                         const DirectoryClaim& claim) {
+  std::vector<std::string> replaced;
+  std::error_code none;
+  for (const char* name : kRunFiles) {
+    const auto there = fs::symlink_status(directory / name, none);
+    if (fs::exists(there) && !fs::is_symlink(there)) replaced.emplace_back(name);
+  }
+  const auto listed = [&replaced] { return fmt::format("{}", fmt::join(replaced, ", ")); };
+  require(replaced.empty() || config.overwrite || claim.found_run(),
+          "the run directory " + directory.string() + " holds " + listed() +
+              ", and no run of rueda has been there: choose another with --run-dir, or add "
+              "--overwrite to replace what is named");
+  const fs::path checkpoints = directory / kCheckpointsName;
+  require_own_folder(checkpoints, kOwnCheckpoints);
+  for (const fs::path& checkpoint : list_checkpoints(checkpoints)) {
+    const std::string foreign = foreign_file_in(checkpoint);
+    require(foreign.empty(), checkpoint.string() + " holds " + printable(foreign) +
+                                 ", which is no file of a checkpoint: move it away first");
+    replaced.push_back(std::string(kCheckpointsName) + "/" + checkpoint.filename().string());
+  }
+  if (config.overwrite && !replaced.empty())
+    log(LogLevel::info, "--overwrite removes from " + directory.string() + ": " + listed());
+}
+
+void make_way(const TrainConfig& config, const fs::path& directory) {
+  const std::string outcome = outcome_in(directory);
+  require(
+      outcome != "stopped" || config.overwrite,
+      "--resume auto: the run in " + directory.string() + " stopped and left a checkpoint, but " +
+          (directory / kCheckpointsName).string() +
+          " has none: is a disk not mounted? Bring them back, or add --overwrite to begin anew");
+  if (!outcome.empty() && outcome != "completed" && outcome != "target reached")
+    set_aside(directory);
+}
+
+void discard_later(const TrainConfig& config, const std::string& checkpoint,
+                   const TrainPosition& from) {
+  for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
+    if (!is_later(later, from)) return;
+    require(config.overwrite || !is_whole(later),
+            "--resume " + checkpoint + ": its run has a later checkpoint, " + later.string() +
+                ": resume from that one, give another --run-dir, or add "
+                "--overwrite to give up what is later");
+    if (config.overwrite)
+      discard_checkpoint(later);
+    else
+      set_checkpoint_aside(later);
+  }
+}
+
+void remove_unfinished(const fs::path& directory) {
+  std::error_code error;
+  for (const fs::path& path : entries_of(directory, error)) {
+    for (const char* file :
+         {kRunJsonName, kStepsCsvName, kEpochsCsvName, kStatusName, kFinalWeightsName})
+      if (is_temporary_of(path.filename().string(), file)) fs::remove(path, error);
+  }
+  remove_unfinished_checkpoints(directory / kCheckpointsName);
+}
+
+void remove_run(const fs::path& directory) {
+  std::error_code ignored;
+  for (const char* name : kRunFiles) fs::remove(directory / name, ignored);
+  remove_older_checkpoints(directory / kCheckpointsName, 0);
+  remove_unfinished(directory);
+}
+
+}  // namespace rueda
