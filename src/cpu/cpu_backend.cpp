@@ -87,14 +87,6 @@ struct TeamShare {
   }
 };
 
-/// oneDNN plans for a number of threads, and what the missing ones of a
-/// smaller team were to do would stay undone.
-void require_team(int threads) {
-  const int got = settle_team(threads);
-  require(got == threads, fmt::format("{}; or give --threads {}",
-                                      team_shortage(threads, got, environment_variable), got));
-}
-
 class CpuBackend final : public HostBackend {
  public:
   explicit CpuBackend(const CpuOptions& options) {

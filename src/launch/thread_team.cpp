@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "base/start_thread.hpp"
 #include "base/text.hpp"
 #if defined(_OPENMP)
@@ -65,6 +66,12 @@ std::string team_shortage(int wanted, int got, const Environment& environment) {
       why = fmt::format("because {}={} is set: unset it for more", name, printable(value));
   }
   return fmt::format("OpenMP gives a parallel region {} of {} threads, {}", got, wanted, why);
+}
+
+void require_team(int threads) {
+  const int got = settle_team(threads);
+  require(got == threads, fmt::format("{}; or give --threads {}",
+                                      team_shortage(threads, got, environment_variable), got));
 }
 
 }  // namespace rueda

@@ -18,4 +18,8 @@ int settle_team(int wanted);
 /// why by the environment. Empty where it got them all.
 std::string team_shortage(int wanted, int got, const Environment& environment);
 
+/// Settles a team for work that is planned for `threads`: oneDNN leaves undone
+/// what a missing thread was to do. Throws InputError where a region has fewer.
+void require_team(int threads);
+
 }  // namespace rueda

@@ -1,5 +1,3 @@
-#include "run/earlier_run.hpp"
-
 #include <algorithm>
 #include <system_error>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "record/run_json.hpp"
 #include "record/run_status.hpp"
 #include "run/checkpoint/checkpoint.hpp"
+#include "run/run_directory.hpp"
 
 namespace rueda {
 namespace {
@@ -67,8 +66,9 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
   std::vector<std::string> replaced;
   std::error_code none;
   for (const char* name : kRunFiles) {
-    const auto there = fs::symlink_status(directory / name, none);
-    if (fs::exists(there) && !fs::is_symlink(there)) replaced.emplace_back(name);
+    const fs::file_type there = fs::symlink_status(directory / name, none).type();
+    if (there != fs::file_type::not_found && there != fs::file_type::symlink)
+      replaced.emplace_back(name);
   }
   const auto listed = [&replaced] { return fmt::format("{}", fmt::join(replaced, ", ")); };
   require(replaced.empty() || config.overwrite || claim.found_run(),

@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "record/run_json.hpp"
 #include "run/checkpoint/checkpoint.hpp"
-#include "run/earlier_run.hpp"
 #include "run/resume_point.hpp"
 
 namespace rueda {

@@ -221,7 +221,7 @@ const std::vector<TrainOption> kOptions = {
     {"stall-seconds", kChecks,
      number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none, "S",
      "Ends the run and names which rank waits for which, once a rank has been inside one MPI call "
-     "for this time; 0: never"},
+     "or one part of a step for this time; 0: never"},
     {"transport", kSums, words<&C::transport>(), free, variant, "",
      "Path of a GPU's gradients to MPI; device: from its memory; staged: through host memory; "
      "auto: from the device if MPI reports that it can"},
