@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <ostream>
+#include <regex>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/log.hpp"
 #include "commands/commands.hpp"
 
 namespace rueda {
@@ -16,9 +18,8 @@ constexpr std::size_t kMostImages = 600'000;
 constexpr std::size_t kMostTest = 60'000;
 
 bool belongs_to_data_set(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.starts_with("data_batch") || name.starts_with("test_batch") ||
-         name.starts_with("batches.meta");
+  static const std::regex names(R"((data_batch_\d+|test_batch)(\.bin)?|batches\.meta(\.txt)?)");
+  return std::regex_match(file.filename().string(), names);
 }
 
 /// The files in `directory` that a data set consists of; none if it does not exist.
@@ -82,11 +83,16 @@ void run_command(const SynthRequest& request, std::ostream& out) {
   require(present.empty() || request.overwrite,
           "--out " + directory.string() +
               " holds another data set: give another path, or --overwrite to replace it");
+  std::vector<std::string> removed;
   for (const fs::path& file : present) {
     std::error_code error;
     fs::remove(file, error);
     require(!error, file.string() + " can not be replaced: " + error.message());
+    removed.push_back(file.filename().string());
   }
+  if (!removed.empty())
+    log(LogLevel::info, fmt::format("--overwrite removed from {}: {}", directory.string(),
+                                    fmt::join(removed, ", ")));
   write_cifar10(drawn, directory, request.format);
   out << "wrote " << described << " to " << directory.string() << '\n';
 }

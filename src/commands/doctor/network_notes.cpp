@@ -12,6 +12,7 @@
 namespace rueda::doctor {
 namespace {
 
+constexpr const char* kNoteWord = "host-";
 constexpr std::size_t kMostBytes = 1'000'000;  ///< of a host's file: thousands of interfaces
 
 bool is_strange(unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '@'; }
@@ -41,7 +42,7 @@ NetworkNotes::NetworkNotes(const Environment& environment) {
   if (value(environment, "OMPI_COMM_WORLD_LOCAL_SIZE") == std::to_string(launch.told_size)) return;
   folder_ = ".rueda-doctor-" + name;
   if (launcher_local_rank(environment).value_or(0) == 0)
-    file_ = "host-" + std::to_string(launcher_rank(environment));
+    file_ = kNoteWord + std::to_string(launcher_rank(environment));
 }
 
 void NetworkNotes::put(const std::string& host, const Interfaces& interfaces) const {
@@ -74,9 +75,15 @@ std::map<std::string, Interfaces> NetworkNotes::read() const {
   return all;
 }
 
+/// The notes, and the folder if nothing else lies there: the processes of a job
+/// share it by its name, which is no proof.
 void NetworkNotes::remove() const noexcept {
   std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  if (folder_.empty() || fs::symlink_status(folder_, ignored).type() != fs::file_type::directory)
+    return;
+  for (const fs::path& path : entries_of(folder_, ignored))
+    if (path.filename().string().starts_with(kNoteWord)) fs::remove(path, ignored);
+  fs::remove(folder_, ignored);
 }
 
 }  // namespace rueda::doctor
