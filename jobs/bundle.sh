@@ -62,6 +62,10 @@ configure_bundle() {
   if configured "$directory" && [ "$(cat "$directory/bundle-options" 2>/dev/null)" = "$options" ]; then
     return
   fi
+  if [ -L "$directory" ] || { [ -n "$(ls -A "$directory" 2>/dev/null)" ] && [ ! -d "$directory/meson-private" ]; }; then
+    echo "bundle: $root/$directory is no build directory of this script: move it away" >&2
+    exit 2
+  fi
   rm -rf "$directory"
   stage configure "$meson" setup "$directory" "${meson_options[@]}"
   echo "$options" >"$directory/bundle-options"

@@ -14,6 +14,8 @@ usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 # shellcheck source=jobs/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup.sh"
+# shellcheck source=jobs/owned.sh
+. "$root/jobs/owned.sh"
 
 case ${1:-} in
   -h | --help) usage; exit 0 ;;
@@ -131,8 +133,9 @@ remove_both() { # folder of the release
 
 check_needs
 for release in "${releases[@]}"; do
+  [[ $release =~ ^[a-z]+$ ]] || need "give names of Debian's releases, such as trixie, not ${release@Q}"
   work=$root/build-deb/$release
-  mkdir -p "$work"
+  claim_folder "$work" packages.sh || need "move $work away: it $obstacle"
   [ -d "$work/bare" ] || stage "root of $release" make_bare_root "$release" "$work/bare"
   stage "build on $release" build_debs "$work"
   stage "install on $release" install_both "$work"

@@ -23,7 +23,6 @@ esac
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 stored=tests/parity/reference
-fresh=build-parity/reference
 
 # The interpreter of a virtual environment with the given requirements, made when it is missing.
 interpreter() { # torch|keras
@@ -41,7 +40,8 @@ mkdir -p build-parity
 torch=${RUEDA_TORCH_PYTHON:-$(interpreter torch)}
 keras=${RUEDA_KERAS_PYTHON:-$(interpreter keras)}
 
-rm -rf "$fresh"
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
 nice "$torch" tests/parity/torch_reference.py "$fresh"
 nice "$keras" tests/parity/keras_reference.py "$fresh"
 

@@ -11,7 +11,8 @@
 #   JOBS        processes of make [all cores]
 #
 # Needs gcc, g++, make, perl, xz, and dpkg-dev unless TARBALL is set. Takes 4 to 8 minutes on two
-# cores. Builds in PREFIX.work, which may be removed afterwards.
+# cores. Builds in PREFIX.work, which may be removed afterwards. PREFIX must be a folder of its own: absent, empty, or
+# an earlier build of this script, of which PREFIX/.rueda-files lists every file. It is replaced when the new one works.
 set -euo pipefail
 
 usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
@@ -20,9 +21,11 @@ case ${1:-} in
   -h | --help) usage; exit 0 ;;
   "" | -*) usage >&2; exit 2 ;;
 esac
-mkdir -p "$1.work"
-work=$(cd "$1.work" && pwd)
-prefix=${work%.work}
+# shellcheck source=jobs/owned.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../owned.sh"
+prefix=$(realpath -ms "$1")
+work=$prefix.work
+built=$work/stage/opt/openmpi-cuda
 cuda=${CUDA_HOME:-/usr/local/cuda}
 jobs=${JOBS:-$(nproc)}
 
@@ -52,9 +55,16 @@ fetch_tarball() {
   TARBALL=$(find "$work/download" -name 'openmpi_*.orig.tar.*' | head -n 1)
 }
 
+# Before the work, and again when the new build takes the place.
+check_prefix() {
+  local reason
+  reason=$(obstacle_to_replace "$prefix")
+  [ -z "$reason" ] || fail "$prefix $reason; give a PREFIX of its own, or make room: mv ${prefix@Q} ${prefix@Q}.old"
+}
+
 # Without Debian's patches: they change inputs of autotools, which would then run again.
 unpack() {
-  rm -rf "$work/src" "$work/build" "$work/stage" "$prefix"
+  rm -rf "$work/src" "$work/build" "$work/stage"
   mkdir -p "$work/src" "$work/build"
   tar -xf "$TARBALL" -C "$work/src" --strip-components=1
 }
@@ -115,26 +125,28 @@ ENV
 }
 
 finish() {
-  mkdir -p "$(dirname "$prefix")"
-  mv "$work/stage/opt/openmpi-cuda" "$prefix"
-  cd "$prefix"
+  cd "$built"
   rm -rf share/man share/doc
   find lib -name '*.la' -delete
   strip_programs
   write_settings
+  cd /
 }
 
-check() {
+check() { # in a shell of its own
   # shellcheck source=/dev/null
-  . "$prefix/env.sh"
+  . "$built/env.sh"
   local info
   info=$(ompi_info --parsable --all)
   [[ $info == *mca:mpi:base:param:mpi_built_with_cuda_support:value:true* ]] ||
-    fail "$prefix was built without CUDA support"
+    fail "$built was built without CUDA support"
   mpirun -n 2 --oversubscribe ompi_info --version >/dev/null
 }
 
 [ -r "$cuda/include/cuda.h" ] || fail "no $cuda/include/cuda.h: set CUDA_HOME to a CUDA toolkit"
+[ "$prefix" != / ] || fail "/ is no PREFIX: give a folder of its own"
+check_prefix
+claim_folder "$work" build_openmpi_cuda.sh || fail "$work $obstacle; give another PREFIX"
 [ -n "${TARBALL:-}" ] || fetch_tarball
 TARBALL=$(realpath "$TARBALL")
 unpack
@@ -145,5 +157,8 @@ logged make.log make -C "$work/build" -j"$jobs"
 say built
 logged install.log make -C "$work/build" -j"$jobs" install DESTDIR="$work/stage"
 finish
-check
+(check)
+record_folder "$built"
+check_prefix
+replace_folder "$built" "$prefix" "$work/earlier"
 say "installed in $prefix, $(du -sh "$prefix" | cut -f1): mpirun starts two ranks, CUDA support is built in"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Scripts that find libraries, the configuration of a build, what it installs. usage: scripts_test.py RUEDA"""
 
+import fcntl
 import importlib
 import os
 import re
@@ -154,6 +155,91 @@ class Setup(ScriptCase):
     def test_a_build_that_its_user_configured_stays_so(self):
         self.put({"build/build.ninja": "", "build/meson-private/coredata.dat": ""})
         self.assertEqual(list(self.calls("", '"${small[@]}"')), [["compile -C build"]] * 2)
+
+
+class OpenMpiPrefix(ScriptCase):
+    """jobs/cluster/build_openmpi_cuda.sh on a source that compiles nothing."""
+
+    CONFIGURE = r"""#!/bin/sh
+[ ! -e "$RUEDA_TEST_BREAK" ] || exit 1
+mkdir -p opal/include && echo '#define OPAL_CUDA_SUPPORT 1' >opal/include/opal_config.h
+echo 'all: ;' >Makefile
+echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/openmpi-cuda' >>Makefile
+"""
+    PROGRAM = "#!/bin/sh\necho mca:mpi:base:param:mpi_built_with_cuda_support:value:true\n"
+
+    def setUp(self):
+        super().setUp()
+        tree = "source/openmpi/tree"
+        self.put({
+            "source/openmpi/configure": self.CONFIGURE, f"{tree}/bin/ompi_info": self.PROGRAM, f"{tree}/bin/mpirun": self.PROGRAM,
+            f"{tree}/etc/openmpi-mca-params.conf": "", f"{tree}/lib/pkgconfig/ompi.pc": "prefix=/opt", "cuda/include/cuda.h": "",
+        })  # fmt: skip
+        for name in ("configure", "tree/bin/ompi_info", "tree/bin/mpirun"):
+            (self.folder / "source/openmpi" / name).chmod(0o755)
+        (self.folder / f"{tree}/bin/mpiexec").symlink_to("mpirun")
+        subprocess.run(["tar", "-C", "source", "-cf", "openmpi.tar", "openmpi"], cwd=self.folder, check=True)
+
+    def build(self, prefix="home/.local", code=0):
+        env = {"CUDA_HOME": f"{self.folder}/cuda", "TARBALL": f"{self.folder}/openmpi.tar", "HOME": f"{self.folder}/home"}
+        done = subprocess.run(
+            [ROOT / "jobs/cluster/build_openmpi_cuda.sh", prefix], cwd=self.folder, capture_output=True, text=True, timeout=60,
+            env=environment({**env, "RUEDA_TEST_BREAK": f"{self.folder}/break"}), check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, code, done)
+        if code == 2 and not (self.folder / "break").exists():
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr if code else done.stdout
+
+    def holds(self, *names, prefix="home/.local"):
+        for name in names:
+            self.assertTrue((self.folder / prefix / name).exists(), name)
+
+    def test_a_folder_that_others_fill_is_left_alone(self):
+        self.put({"home/.local/share/thesis": "precious"})
+        self.assertIn("holds what was not put there by an earlier call: share/thesis; give a PREFIX", self.build(code=2))
+        self.holds("share/thesis")
+        self.assertFalse((self.folder / "home/.local.work").exists())
+
+    def test_a_build_that_fails_leaves_the_earlier_one(self):
+        self.build()
+        (self.folder / "break").touch()
+        self.build(code=2)
+        self.holds("env.sh", "bin/mpirun")
+
+    def test_an_earlier_build_is_replaced_unless_something_came_to_it(self):
+        (self.folder / "home/.local").mkdir(parents=True)  # an empty one, and an absent one in the other tests
+        self.assertNotIn("removed", self.build())
+        self.put({"source/openmpi/tree/new": ""})
+        subprocess.run(["tar", "-C", "source", "-cf", "openmpi.tar", "openmpi"], cwd=self.folder, check=True)
+        self.assertIn(f"removed the earlier content of {self.folder}/home/.local", self.build())
+        self.holds("env.sh", "new", "bin/mpiexec")
+        for change in (
+            lambda prefix: (prefix / "share").mkdir() or (prefix / "share/thesis").write_text("precious"),
+            lambda prefix: (prefix / "bin/own").symlink_to("/bin/true"),
+            lambda prefix: (prefix / "etc/openmpi-mca-params.conf").write_text("btl = tcp\n"),
+        ):
+            shutil.rmtree(self.folder / "home")
+            self.build()
+            change(self.folder / "home/.local")
+            before = sorted((self.folder / "home/.local").rglob("*"))
+            self.assertRegex(self.build(code=2), r"earlier call: (share/thesis|bin/own|etc/openmpi-mca-params.conf);")
+            self.assertEqual(sorted((self.folder / "home/.local").rglob("*")), before)
+
+    def test_no_link_is_followed_and_no_folder_is_worked_in_that_others_made(self):
+        self.put({"elsewhere/thesis": "precious", "prefix.work/src/thesis": "precious"})
+        (self.folder / "link").symlink_to("elsewhere")
+        (self.folder / "made.work").symlink_to("elsewhere")
+        self.assertIn("/link is a link", self.build("link", 2))
+        self.assertIn("/made.work is a link", self.build("made", 2))
+        self.assertIn("/prefix.work is not empty, and build_openmpi_cuda.sh did not make it", self.build("prefix", 2))
+        self.holds("elsewhere/thesis", "prefix.work/src/thesis", prefix=".")
+
+    def test_two_at_once_do_not_work_in_one_folder(self):
+        self.build()
+        with open(self.folder / "home/.local.work/.rueda-work", encoding="utf-8") as mark:
+            fcntl.flock(mark, fcntl.LOCK_EX)
+            self.assertIn("in use by another call", self.build(code=2))
 
 
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
