@@ -5,8 +5,6 @@ are images; with more than 20 classes there are shades alone. Needs matplotlib.
 usage: plot_confusion.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """
 
-from pathlib import Path
-
 import plotting
 from plotting.files import save_figure
 from plotting.report import checked_evaluation
@@ -17,7 +15,7 @@ def draw(record, picture):
     from plotting import confusion  # needs matplotlib
 
     chart = confusion.chart("confusion", record["config"]["model"], evaluation)
-    save_figure(chart.figure(), Path(picture), dpi=150)
+    save_figure(chart.figure(), picture, dpi=150)
 
 
 if __name__ == "__main__":

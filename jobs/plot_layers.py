@@ -33,14 +33,14 @@ def main():
     if len(sys.argv) != 3 or Path(sys.argv[2]).suffix not in (".png", ".pdf"):
         sys.exit(__doc__)
     from plotting.chart import Chart, render
-    from plotting.files import write_whole
+    from plotting.files import read_regular, write_whole
 
-    run = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    run = json.loads(read_regular(plotting.path_of(sys.argv[1])))
     passes = sorted(run["profile"]["passes"], key=lambda one: -one["seconds"])
     title = f"{run['model']['name']} on {run['ranks'][0]['device']}, {run['profile']['micro_batch']} images"
     height = 1.2 + 0.22 * min(len(passes), SHOWN)
     chart = Chart("layers", title, "", lambda axes: draw(axes, passes), height=height)
-    write_whole(sys.argv[2], render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
+    write_whole(plotting.path_of(sys.argv[2]), render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
 
 
 if __name__ == "__main__":

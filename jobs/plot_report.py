@@ -8,21 +8,20 @@ Reads REPORT_DIR/report.json; writes REPORT_DIR/plots/*.png and *.pdf, REPORT_DI
 """
 
 import argparse
-import sys
-from pathlib import Path
 
 import plotting
-from plotting.report import Unusable, read_report
+from plotting.report import read_report
 
 FORMATS = ("png", "pdf")
 
 
 def command_line(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0], prog="plot_report")
-    parser.add_argument("folder", metavar="REPORT_DIR", type=Path, help="directory with report.json")
+    parser.add_argument("folder", metavar="REPORT_DIR", help="directory with report.json")
     parser.add_argument("--slides", action="store_true", help="also writes slides.pdf, with a page for each task")
     parser.add_argument("--formats", default="png,pdf", help="formats of the charts in plots/ [png,pdf]")
     options = parser.parse_args(words)
+    options.folder = plotting.path_of(options.folder)
     options.formats = [word for word in options.formats.split(",") if word]
     unknown = [word for word in options.formats if word not in FORMATS]
     if unknown:
@@ -30,22 +29,16 @@ def command_line(words):
     return options
 
 
-def refuse(reason):
-    print(f"plot_report: {reason}", file=sys.stderr)
-    return 2
-
-
 def main(words=None):
     options = command_line(words)
-    try:
-        content = read_report(options.folder)
-        from plotting import output  # needs matplotlib
-    except Unusable as error:
-        return refuse(error)
+    content = read_report(options.folder)
+    from plotting import output  # needs matplotlib
+
     try:
         output.write_all(options.folder, content, options.formats, options.slides)
     except OSError as error:
-        return refuse(f"{error.filename or options.folder} cannot be written ({error.strerror}); choose another folder")
+        where = error.filename or options.folder
+        raise plotting.Unusable(f"{where} cannot be written ({error.strerror}); choose another folder") from None
     return 0
 
 

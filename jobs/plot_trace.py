@@ -9,10 +9,9 @@ they are summed; the messages and additions of the all-reduce.
 
 import argparse
 import json
-import sys
 
 import plotting
-from plotting.files import save_figure
+from plotting.files import read_regular, save_figure
 
 ROWS = ["training", "buckets", "all-reduce"]
 # They differ in lightness, so that they differ in greyscale.
@@ -27,14 +26,13 @@ MESSAGE, BUCKET = "#d06050", ("#c8c8c8", "#989898")
 def read_spans(path, first, count):
     """Spans of the chosen steps by rank and row, and the names of the ranks."""
     try:
-        with open(path, encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
+        events = json.loads(read_regular(path))["traceEvents"]
         spans = [e for e in events if e["ph"] == "X" and first <= e["args"]["step"] < first + count]
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"plot_trace: {path} is not a trace of rueda ({error}); write one with --trace FILE")
+        raise plotting.Unusable(f"{path} is not a trace of rueda ({error}); write one with --trace FILE") from None
     if not spans:
-        sys.exit(f"plot_trace: {path} has no step {first}; see --trace-steps")
+        raise plotting.Unusable(f"{path} has no step {first}; see --trace-steps")
     return spans, names
 
 
@@ -83,7 +81,7 @@ def main():
     parser.add_argument("--steps", type=int, default=1, help="number of steps to draw [1]")
     parser.add_argument("--out", default="trace.png")
     options = parser.parse_args()
-    spans, names = read_spans(options.file, options.step, options.steps)
+    spans, names = read_spans(plotting.path_of(options.file), options.step, options.steps)
 
     from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
 
@@ -104,8 +102,8 @@ def main():
     axes.set_xlabel("ms", loc="right")
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, spans, pyplot)
-    save_figure(figure, options.out, bbox_inches="tight")
-    print(options.out)
+    save_figure(figure, plotting.path_of(options.out), bbox_inches="tight")
+    print(plotting.printable(options.out))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
+from .files import DATELESS
 from .report import text
 from .style import GRID, plain, settings
 
@@ -71,10 +72,9 @@ def new_figure(width, height):
 
 def render(figure, form):
     """Bytes of the figure as png or pdf, without the time at which it was drawn."""
-    dated = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
     buffer = io.BytesIO()
     with rc_context(settings()):
-        figure.savefig(buffer, format=form, dpi=PNG_DPI, metadata=dated[form])
+        figure.savefig(buffer, format=form, dpi=PNG_DPI, metadata=DATELESS[form])
     return buffer.getvalue()
 
 

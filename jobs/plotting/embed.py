@@ -3,8 +3,8 @@
 
 usage: embed.py HEADER FILE...
 
-FILEs lie in jobs/ or jobs/plotting/. `python3 ARCHIVE plot_report REPORT_DIR` runs the script of that
-name. Equal files give equal archives.
+FILEs lie in jobs/ or jobs/plotting/. `python3 ARCHIVE PID plot_report REPORT_DIR` runs the script of that name for the
+process PID, and ends with it. Equal files give equal archives.
 """
 
 import io
@@ -12,8 +12,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-MAIN = """import runpy, sys
-sys.argv = sys.argv[1:]
+MAIN = """import ctypes, os, runpy, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__")
 """
 HEADER = """#pragma once

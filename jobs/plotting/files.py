@@ -1,10 +1,32 @@
-"""How files are written."""
+"""How files are written, and which files are ours to remove (docs/reliability.md, "What is removed, and when")."""
 
+import errno
+import fcntl
+import hashlib
 import io
 import os
+import re
 import secrets
 import stat
 from pathlib import Path
+
+RECORD = ".rueda-files"  # in a folder: what was written there, as sha256sum does
+_LINE = re.compile(r"([0-9a-f]{64})  \./([^/]+)")
+DATELESS = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}, "svg": {"Date": None}}
+"""The metadata of savefig by form: equal figures give equal files."""
+
+
+def _write_stream(path, content):
+    """A pipe must have a reader, or opening it would wait for one, deaf to signals."""
+    try:
+        stream = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads this pipe", str(path)) from None
+        raise
+    with os.fdopen(stream, "wb") as file:
+        fcntl.fcntl(stream, fcntl.F_SETFL, fcntl.fcntl(stream, fcntl.F_GETFL) & ~os.O_NONBLOCK)
+        file.write(content)
 
 
 def write_whole(path, content):
@@ -14,11 +36,11 @@ def write_whole(path, content):
     path = Path(path)
     mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
     if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW), "wb") as stream:
-            stream.write(content)
+        _write_stream(path, content)
         return
     if not stat.S_ISREG(mode):
-        raise OSError(f"{path} is neither a regular file nor a device or pipe")
+        kind = "it is a link; name the file itself" if stat.S_ISLNK(mode) else "it is no file, device or pipe"
+        raise OSError(errno.EINVAL, kind, str(path))
     temporary = path.with_name(f".rueda.tmp-{secrets.randbits(64)}")
     try:
         with temporary.open("xb") as file:
@@ -31,6 +53,58 @@ def write_whole(path, content):
 
 def save_figure(figure, path, **options):
     """In the form that the end of the path names. Raises OSError."""
+    from matplotlib import rc_context
+
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=str(path).rpartition(".")[2], **options)
+    form = str(path).rpartition(".")[2]
+    with rc_context({"svg.hashsalt": "rueda"}):  # else its names are drawn by lot
+        figure.savefig(buffer, format=form, metadata=DATELESS.get(form), **options)
     write_whole(path, buffer.getvalue())
+
+
+def make_folder(path):
+    """A folder inside an output. None that a link leads to: it would be somebody else's. Raises OSError."""
+    if os.path.islink(path):
+        raise OSError(errno.EINVAL, "it is a link; remove it, or name another output", str(path))
+    os.makedirs(path, exist_ok=True)
+
+
+def read_regular(path, flags=0):
+    """The bytes of a regular file: a pipe or device may keep whoever reads it waiting. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        return file.read()
+
+
+class Ownership:
+    """What earlier calls wrote into a folder, by its record."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        lines = (self._bytes(RECORD) or b"").decode("utf-8", "replace").splitlines()
+        self.known = {match[2]: match[1] for match in map(_LINE.fullmatch, lines) if match}
+
+    def _bytes(self, name):
+        """None where there is no regular file of this name, links not followed."""
+        try:
+            return read_regular(self.folder / name, os.O_NOFOLLOW)
+        except OSError:
+            return None
+
+    def proven(self, name):
+        """Whether a file is there that an earlier call wrote, unchanged since."""
+        content = self._bytes(name) if name in self.known else None
+        return content is not None and hashlib.sha256(content).hexdigest() == self.known[name]
+
+    def remove_others(self, names):
+        """Removes what earlier calls wrote and is not among the names. Returns what was removed."""
+        others = [name for name in sorted(self.known) if name not in names and self.proven(name)]
+        for name in others:
+            (self.folder / name).unlink()
+        return others
+
+    def write(self, contents):
+        """Records {name: bytes}, all that belongs to the folder now."""
+        lines = [f"{hashlib.sha256(contents[name]).hexdigest()}  ./{name}\n" for name in sorted(contents)]
+        write_whole(self.folder / RECORD, "".join(lines).encode("utf-8"))

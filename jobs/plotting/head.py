@@ -15,7 +15,7 @@ _EVALUATED_AT_ONCE = 2  # evaluations that the head of a page has
 
 def _headline(series):
     """What one looks for first: how far it scales with a core for every thread, and what that cost most."""
-    points = [point for point in ordered(series) if estimate(point, "efficiency")]
+    points = [point for point in ordered(series) if estimate(point, "efficiency") and estimate(point, "speedup")]
     found = ([point for point in points if not is_hollow(point)] or points)[-1:]
     if not found or len(points) < 2:
         return ""

@@ -2,15 +2,17 @@
 
 import re
 
+from . import printable
 from . import (
     bandwidth, bars, batches, communication, comparison, confusion, curves, factors, lines, page, phases, predictions,
     quantity, slides,
 )  # fmt: skip
 from .chart import render
-from .files import write_whole
+from .files import Ownership, make_folder, write_whole
 from .report import name_of, run_of, runs_of
 
 _SCALINGS = ("weak", "strong")
+_NAMED = 5  # files in a line
 
 
 def file_name(words):
@@ -112,25 +114,38 @@ def charts_of(report):
     return [chart for chart in made if chart is not None]
 
 
-def _remove_others(folder, names):
-    """Charts of an earlier report there, which would belong to none."""
-    for path in folder.iterdir():
-        if path.suffix in (".png", ".pdf") and path.name not in names:
-            path.unlink()
+def _shown(names):
+    """Some names of files for people, who may not have chosen them."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return printable(", ".join(names[:_NAMED])) + more
+
+
+def _remove_others(folder, ownership, names):
+    """Removes charts of an earlier report there, which would belong to none, and says what was removed or left."""
+    removed = ownership.remove_others(names)
+    if removed:
+        print(f"Removed from plots/, of an earlier report: {_shown(removed)}")
+    pictures = sorted(path.name for path in folder.iterdir() if path.suffix in (".png", ".pdf"))
+    left = [name for name in pictures if name not in names]
+    if left:
+        print(f"Left in plots/, not known to be of an earlier report: {_shown(left)}")
 
 
 def _write_charts(folder, charts, formats):
     """Draws every chart once. Returns [(chart, bytes of its PNG)], which the page needs in any case."""
-    folder.mkdir(exist_ok=True)
-    _remove_others(folder, {f"{chart.name}.{form}" for chart in charts for form in formats})
-    drawn = []
+    make_folder(folder)
+    ownership, written, drawn = Ownership(folder), {}, []
+    _remove_others(folder, ownership, {f"{chart.name}.{form}" for chart in charts for form in formats})
     for chart in charts:
         figure = chart.figure()
         drawn.append((chart, render(figure, "png")))
         if "png" in formats:
-            write_whole(folder / f"{chart.name}.png", drawn[-1][1])
+            written[f"{chart.name}.png"] = drawn[-1][1]
         if "pdf" in formats:
-            write_whole(folder / f"{chart.name}.pdf", render(figure, "pdf"))
+            written[f"{chart.name}.pdf"] = render(figure, "pdf")
+    ownership.write(written)
+    for name, content in written.items():
+        write_whole(folder / name, content)
     return drawn
 
 

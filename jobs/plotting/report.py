@@ -5,6 +5,9 @@ import math
 import re
 from collections import namedtuple
 
+from . import Unusable
+from .files import read_regular
+
 Estimate = namedtuple("Estimate", "value low high")
 """A value and how far it may be off: the range over repeats, or what rounding leaves."""
 
@@ -17,10 +20,6 @@ Curve = namedtuple("Curve", "known points")
 
 IMAGE_BYTES = 32 * 32 * 3
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
-
-
-class Unusable(Exception):
-    """What is wrong, where, and the remedy, in one sentence."""
 
 
 def number(value):
@@ -193,6 +192,8 @@ def _check_table(table, where):
     width = len(_list(table, "columns", where))
     if len(entries(table, "columns")) != width:
         raise Unusable(f"{where}: a column is not an object; {REMEDY}")
+    if any(not isinstance(one.get("show", ""), str) for one in table["columns"]):
+        raise Unusable(f"{where}: what a column shows is no text; {REMEDY}")
     for row in _list(table, "rows", where):
         if not isinstance(row, list) or len(row) != width:
             raise Unusable(f"{where}: a row does not have {width} cells, one a column; {REMEDY}")
@@ -202,8 +203,7 @@ def read_report(folder):
     """The report in `folder`. Raises Unusable."""
     path = folder / "report.json"
     try:
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
+        report = json.loads(read_regular(path))
     except OSError as error:
         raise Unusable(f"{path} cannot be read ({error.strerror}); {REMEDY}") from None
     except (ValueError, RecursionError) as error:

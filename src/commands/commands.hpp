@@ -209,11 +209,11 @@ void check_plot(const std::string& script, const std::string& file);
 void draw_plot(const std::string& script, const std::string& file, const std::string& json);
 
 /// Runs jobs/<script>.py, which is part of the program, with these arguments
-/// and `input` on its standard input. Throws InputError if there is no Python
-/// for it or the script refuses its input (exit code 2), RunError for any other
-/// failure, both with what the script said. Not while MPI is up: its libraries
-/// do not bear new processes well.
-void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
-                     const std::string& input = {});
+/// and `input` on its standard input. Returns what it printed. It ends with this
+/// process. Throws InputError if there is no Python for it or the script refuses
+/// its input (exit code 2), RunError for any other failure, both with what the
+/// script said. Not while MPI is up: its libraries do not bear new processes well.
+std::string run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
+                            const std::string& input = {});
 
 }  // namespace rueda

@@ -1,9 +1,12 @@
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -11,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "commands/commands.hpp"
 #include "plot_archive.hpp"
@@ -22,6 +26,10 @@ namespace {
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 constexpr int kRefused = 2;  // exit code of a script that was given bad input
+
+// A Python on a file system that does not answer would be waited for without end.
+constexpr std::chrono::seconds kProbeLimit{60}, kDrawLimit{3600}, kKillLimit{5};
+constexpr std::chrono::milliseconds kBetweenLooks{5};
 
 /// Every Python is isolated (-I): it imports nothing from the current folder or PYTHONPATH.
 const char* const kProbe =
@@ -51,32 +59,51 @@ std::string path_of(const File& file) {
 }
 
 struct Outcome {
-  int code = -1;     ///< exit code; -1 if it did not start or was killed
-  std::string said;  ///< on its standard error
+  int code = -1;        ///< exit code; -1 if it did not start or was killed
+  std::string printed;  ///< on its standard output
+  std::string said;     ///< on its standard error
 };
 
-Outcome run(std::vector<std::string> words, std::string_view input) {
-  const File in = temporary_file(input), err = temporary_file("");
+std::string content_of(const File& file) {
+  std::ifstream stream(path_of(file));
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The exit code; -1 of a process that was killed, which this function does after `limit`.
+int code_of(pid_t process, std::chrono::seconds limit) {
+  const Stopwatch watch;
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = ::waitpid(process, &status, WNOHANG)) == 0) {
+    if (watch.seconds() > double(limit.count())) ::kill(process, SIGKILL);
+    if (watch.seconds() > double((limit + kKillLimit).count())) return -1;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return ended == process && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+Outcome run(std::vector<std::string> words, std::string_view input, std::chrono::seconds limit) {
+  const File in = temporary_file(input), out = temporary_file(""), err = temporary_file("");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, fileno(in.get()), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fileno(out.get()), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, fileno(err.get()), STDERR_FILENO);
   pid_t process = -1;
   const int error =
       posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  if (error != 0 || waitpid(process, &status, 0) != process) return {};
-  std::ifstream said(path_of(err));
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, {std::istreambuf_iterator<char>(said), {}}};
+  if (error != 0) return {};
+  const int code = code_of(process, limit);
+  return {code, content_of(out), content_of(err)};
 }
 
 std::optional<std::string> find_python() {
   for (const std::string& python : pythons()) {
-    if (run({python, "-I", "-c", kProbe}, "").code == 0) return python;
+    if (run({python, "-I", "-c", kProbe}, "", kProbeLimit).code == 0) return python;
   }
   return std::nullopt;
 }
@@ -117,17 +144,18 @@ void draw_plot(const std::string& script, const std::string& file, const std::st
   }
 }
 
-void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
-                     const std::string& input) {
+std::string run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
+                            const std::string& input) {
   const auto python = find_python();
   if (!python) check_plotter(script, "draw elsewhere with jobs/" + script + ".py");
   // Python runs an archive from a file only.
   const File archive =
       temporary_file({reinterpret_cast<const char*>(kPlotArchive), sizeof kPlotArchive});
-  std::vector<std::string> words = {*python, "-I", path_of(archive), script};
+  std::vector<std::string> words = {*python, "-I", path_of(archive), std::to_string(getpid()),
+                                    script};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const Outcome outcome = run(words, input);
-  if (outcome.code == 0) return;
+  const Outcome outcome = run(words, input, kDrawLimit);
+  if (outcome.code == 0) return outcome.printed;
   std::string reason = script + ": " + *python + " ended without a word";
   if (!outcome.said.empty()) reason = last_line(outcome.said);
   if (outcome.code == kRefused) throw InputError(reason);

@@ -93,7 +93,7 @@ void draw(const ReportOptions& options, std::ostream& out) {
   }
   std::vector<std::string> arguments = {options.out};
   if (options.slides) arguments.emplace_back("--slides");
-  run_plot_script("plot_report", arguments);  // docs/report.md
+  out << run_plot_script("plot_report", arguments);  // docs/report.md
   out << "Drawn: report.html, plots/*.png, plots/*.pdf";
   if (options.slides) out << ", slides.pdf";
   out << "\n";

@@ -5,12 +5,14 @@ usage: plots_test.py
 """
 
 import contextlib
+import hashlib
 import importlib.util
 import io
 import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,12 +24,13 @@ import made_report as made
 from rueda_runs import long, main
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
-sys.path.insert(0, str(JOBS))
+sys.path[:0] = [str(JOBS), str(JOBS / "check")]
 BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # as Python is by itself
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     import plot_layers
     import plot_report
+    import real_images_report
     from plotting import (
         bandwidth, bars, batches, communication, confusion, factors, lines, output, phases, predictions, quantity, slides,
     )  # fmt: skip
@@ -425,11 +428,12 @@ class Files(unittest.TestCase):
         plots.mkdir()
         for old in ("earlier.png", "notes.txt"):
             (plots / old).write_text("old", encoding="utf-8")
-        done = self.run_script("plot_report", self.folder, "--slides", "--formats", "png", script=archive)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        done = self.run_script(os.getpid(), "plot_report", self.folder, "--slides", "--formats", "png", script=archive)
+        left = "Left in plots/, not known to be of an earlier report: earlier.png\n"
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, left, ""))
         kinds = ("epoch-time", "throughput", "speedup", "efficiency", "phases", "communication", "busbw")
-        names = sorted([f"resnet20-64-per-rank-{kind}.png" for kind in kinds] + ["notes.txt"])
-        self.assertEqual(sorted(path.name for path in plots.iterdir()), names)
+        names = sorted([f"resnet20-64-per-rank-{kind}.png" for kind in kinds] + ["earlier.png", "notes.txt"])
+        self.assertEqual(sorted(path.name for path in plots.glob("[!.]*")), names)
         self.assertEqual(len(re.findall(rb"/Type /Page\b", (self.folder / "slides.pdf").read_bytes())), 1)  # one layout
         html = (self.folder / "report.html").read_text(encoding="utf-8")
         page = Page(html)
@@ -443,6 +447,96 @@ class Files(unittest.TestCase):
         self.assertEqual(places, sorted(places))
         self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
         self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
+
+    def test_charts_of_an_earlier_report_alone_are_removed(self):
+        def drawn(*names):
+            series = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in names]
+            made.write(self.folder, made.report(series))
+            done = self.run_script(self.folder, "--formats", "png")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            return done.stdout
+
+        plots = self.folder / "plots"
+        self.assertEqual(drawn("m1"), "")
+        changed = plots / "m1-64-per-rank-speedup.png"
+        for mine in (changed, plots / "thesis-figure.png", plots / "a\nb\x1b.pdf"):
+            mine.write_bytes(b"mine")
+        printed = drawn("m2")
+        for mine in (changed, plots / "thesis-figure.png", plots / "a\nb\x1b.pdf"):
+            self.assertEqual(mine.read_bytes(), b"mine")
+        self.assertIn("Removed from plots/, of an earlier report: m1-64-per-rank-", printed)
+        self.assertIn(r"a\nb\x1b.pdf, m1-64-per-rank-speedup.png, thesis-figure.png", printed)
+        self.assertEqual((printed.count("\n"), "\x1b" in printed), (2, False))
+        self.assertEqual([path for path in plots.glob("m1-*") if path != changed], [])
+        checked = subprocess.run(["sha256sum", "--check", "--quiet", ".rueda-files"], cwd=plots, check=False)
+        self.assertEqual(checked.returncode, 0)
+        # A record can name nothing outside of its folder, and proves nothing of what a link leads to.
+        (self.folder / "outside.png").write_bytes(b"mine")
+        (plots / "link.png").symlink_to("../outside.png")
+        with open(plots / ".rueda-files", "a", encoding="ascii") as record:
+            for name in ("../outside.png", "link.png"):
+                record.write(f"{hashlib.sha256(b'mine').hexdigest()}  ./{name}\n")
+        drawn("m3")
+        self.assertEqual([path.exists() for path in (self.folder / "outside.png", plots / "link.png")], [True, True])
+
+    def test_no_link_inside_a_report_is_followed_and_no_pipe_waited_for(self):
+        made.write(self.folder, made.report([made.resnet20()]))
+        pictures = self.folder / "Pictures"
+        pictures.mkdir()
+        (pictures / "wedding.png").write_bytes(b"mine")
+        (self.folder / "plots").symlink_to("Pictures")
+        self.refused("plots cannot be written (it is a link; remove it")
+        self.assertEqual([path.name for path in pictures.iterdir()], ["wedding.png"])
+        (self.folder / "plots").unlink()
+        page = self.folder / "report.html"
+        page.symlink_to("elsewhere")
+        self.refused("report.html cannot be written (it is a link; name the file itself)")
+        page.unlink()
+        os.mkfifo(page)
+        self.refused("report.html cannot be written (nobody reads this pipe)")
+        (self.folder / "report.json").unlink()
+        os.mkfifo(self.folder / "report.json")
+        self.refused("report.json cannot be read (it is no regular file)")
+
+    def test_charts_depend_on_nothing_of_the_users(self):
+        """Settings of matplotlib in the current folder, which can run code, in the user's own folder, and its backend."""
+        runs = "[a:=[], a.append(b.gi_frame.f_back.f_back.f_builtins['open']('PWNED','w').write('code ran') for b in a), *a[0]]"
+        here, users, out = (self.folder / name for name in ("here", "users", "out"))
+        for folder in (here, users):
+            folder.mkdir()
+        (here / "matplotlibrc").write_text(f"axes.prop_cycle: {runs}\ntext.usetex: True\n", encoding="utf-8")
+        (users / "matplotlibrc").write_text("figure.facecolor: black\nsavefig.transparent: True\n", encoding="utf-8")
+        user = {"MPLBACKEND": "nonsense", "MPLCONFIGDIR": str(users), "MATPLOTLIBRC": str(users)}
+        made.write(here / "report", made.report([made.resnet20()]))
+        span = {"ph": "X", "name": "forward", "cat": "training", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": {"step": 2}}
+        timed = {"algorithm": "ring", "bytes": 64, "busbw_GBps": 1, "median_seconds": 1e-3}
+        inputs = {
+            "trace": {"traceEvents": [span]}, "evaluation": {**made.evaluation(), "config": {"model": "resnet20"}},
+            "bench": {"hosts": ["a"], "ranks": 1, "device": "cpu", "transport": "host", "wire": "fp32", "results": [timed]},
+            "run": {"model": {"name": "m"}, "ranks": [{"device": "cpu"}], "profile": {"micro_batch": 1, "passes": [
+                {"layer": "conv1", "pass": "forward", "seconds": 1, "roof_seconds": 0.5}]}},
+            "images": [{"contestant": name, "accuracies": [0.5], "losses": [2] * 20} for name in real_images_report.NAMES],
+        }  # fmt: skip
+        for name, content in inputs.items():
+            (here / name).write_text(json.dumps(content), encoding="utf-8")
+        shutil.copytree(here, out, ignore=shutil.ignore_patterns("matplotlibrc"))
+        for script, words, read, picture in (
+            ("plot_report", ["report"], None, "report/plots/resnet20-64-per-rank-speedup.pdf"),
+            ("plot_trace", ["trace", "--out", "a.svg"], None, "a.svg"), ("plot_confusion", ["b.png"], "evaluation", "b.png"),
+            ("plot_all_reduce", ["c.pdf"], "bench", "c.pdf"), ("plot_layers", ["run", "d.png"], None, "d.png"),
+            ("check/real_images_plot", ["e.png"], "images", "e.png"),
+        ):  # fmt: skip
+            drawn = []
+            for folder, env in ((here, user), (out, {"MPLCONFIGDIR": str(self.folder / "none")})):
+                with open(here / (read or "run"), "rb") as file:
+                    done = subprocess.run(
+                        [sys.executable, JOBS / f"{script}.py", *words], cwd=folder, stdin=file, env={**os.environ, **env},
+                        capture_output=True, text=True, timeout=120, check=False,
+                    )  # fmt: skip
+                self.assertEqual(done.returncode, 0, done)
+                drawn.append((folder / picture).read_bytes())
+            self.assertEqual(drawn[0], drawn[1], script)
+        self.assertFalse((here / "PWNED").exists())
 
     def page_of(self, content):
         """Its texts, and the HTML before and behind the list of sections. Drawn in this process, which has matplotlib."""
@@ -513,6 +607,8 @@ class Files(unittest.TestCase):
             (whole.replace('"schema_version": 2', '"schema_version": 1'), "schema_version 1"),
             (whole.replace('"ranks": 2,', '"ranks": 0,', 1), "series[0].points[1].ranks"),
             (whole.replace('"rows": [["resnet20", ', '"rows": [["resnet20", 1, '), "tables[0]"),
+            (whole.replace('"show": "text"', '"show": {}'), "tables[0]"),
+            (whole.replace('"forward": 0.03', '"forward": 1e308'), "cannot be drawn (OverflowError"),
         ):
             (self.folder / "report.json").write_text(text, encoding="utf-8")
             self.refused(wanted)
@@ -530,6 +626,12 @@ class Files(unittest.TestCase):
         other.chmod(0o755)
         done = self.run_script(self.folder, PYTHONPATH=str(self.folder), RUEDA_PLOT_PYTHON=str(other))
         self.assertEqual((done.returncode, (self.folder / "report.html").exists()), (0, True), done)
+        (self.folder / "report.html").unlink()
+        command = ["bash", "-c", 'cd "$0" && "$@"', self.folder, sys.executable, JOBS / "plot_report.py", "."]
+        for python, drawn in (("other-python", False), ("./other-python", True)):  # a name is looked for in PATH
+            env = {**os.environ, "PYTHONPATH": str(self.folder), "RUEDA_PLOT_PYTHON": python}
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual((done.returncode == 0, (self.folder / "report.html").exists()), (drawn, drawn), done)
 
     def test_a_trace_has_a_title_and_what_goes_wrong_is_one_line(self):
         args = {"step": 2, "bucket": 0}
@@ -538,6 +640,13 @@ class Files(unittest.TestCase):
         trace.write_text(json.dumps({"traceEvents": spans}), encoding="utf-8")
         self.assertEqual(self.run_script(trace, "--out", self.folder / "t.svg", script=script).returncode, 0)
         self.assertIn("Where the time of step 2 goes: 1 rank", (self.folder / "t.svg").read_text(encoding="utf-8"))
+        done = self.run_script(trace, "--out", f"{self.folder}/a\n\x1b\u202e.svg", script=script)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{self.folder}/a\\n\\x1b\\u202e.svg\n"))
+        closed = ["bash", "-c", '"$@" >&-', "", sys.executable, script, trace, "--out", self.folder / "t.svg"]
+        done = subprocess.run(closed, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.run_script(self.folder / "none\x1b", script=script)
+        self.assertEqual((done.returncode, done.stderr.count("\n"), "\x1b" in done.stderr), (2, 1, False), done)
         layers, every = JOBS / "plot_layers.py", JOBS / "plot_all_reduce.py"
         for code, *words in (
             (2, script, trace, "--out", trace / "a.png"), (2, script, trace, "--out", "a.none"),

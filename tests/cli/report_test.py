@@ -6,10 +6,14 @@ usage: report_test.py RUEDA MPIEXEC
 
 import csv
 import json
+import os
+import select
 import shutil
+import signal
 import subprocess
+import time
 
-from rueda_runs import ProgramCase, long, main
+from rueda_runs import TIME_LIMIT, ProgramCase, environment, long, main
 
 RUN = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "480", "--epochs", "3"]
 
@@ -189,13 +193,35 @@ class Report(ProgramCase):
             self.skipTest("no Python with matplotlib")
         for module in ("contextlib.py", "matplotlib.py"):  # what lies here is not executed
             self.write(module, "open('executed', 'w')")
-        here = str(self.folder)
-        out = self.completed(self.program.run("report", "runs/one", "--out", "drawn", "--slides", PYTHONPATH=here)).out
+        opens = "b.gi_frame.f_back.f_back.f_builtins['open']('executed', 'w').write('x')"
+        self.write("matplotlibrc", f"axes.prop_cycle: [a:=[], a.append({opens} for b in a), *a[0]]")
+        env = {"PYTHONPATH": str(self.folder), "MPLBACKEND": "nonsense"}
+        out = self.completed(self.program.run("report", "runs/one", "--out", "drawn", "--slides", **env)).out
         self.assertFalse((self.folder / "executed").exists())
         self.assertIn("Drawn: report.html", out)
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
         self.assertIn("<h1>Run one</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
         self.assertTrue((self.folder / "drawn/slides.pdf").read_bytes().startswith(b"%PDF"))
+
+    def test_what_draws_ends_with_the_program(self):
+        """It writes into a pipe whose reader reads nothing, and would be left behind."""
+        pipe = self.folder / "stuck" / "report.html"
+        pipe.parent.mkdir()
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        words = [self.program.binary, "report", "runs/one", "--out", "stuck"]
+        process = subprocess.Popen(words, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        look = select.poll()
+        look.register(reader, select.POLLIN)
+        self.assertTrue(look.poll(1000 * TIME_LIMIT), "nothing was drawn")
+        process.terminate()
+        self.assertEqual(process.wait(TIME_LIMIT), -signal.SIGTERM)
+        deadline = time.monotonic() + TIME_LIMIT
+        while not look.poll(0)[0][1] & select.POLLHUP:  # until no process has the pipe open for writing
+            self.assertLess(time.monotonic(), deadline, "a process is left")
+            time.sleep(0.02)
 
     def test_without_matplotlib_it_says_so(self):
         out = self.completed(self.program.run("report", "runs/one", "--out", "bare", RUEDA_PLOT_PYTHON="false")).out
