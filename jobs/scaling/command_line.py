@@ -104,7 +104,7 @@ def make_parser():
     add("--submit", action="store_true",
         help="sends a Slurm job for each configuration, and one for the report after them")  # fmt: skip
     add("--site", metavar="FILE",
-        help="site file for --submit, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
+        help="site file for --submit by a path with a slash, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
     add("--time", default="00:30:00", metavar="LIMIT", help="time limit of each job of --submit [00:30:00]")
     add("--report-only", action="store_true", help="trains nothing, and makes the report of the runs that exist")
     add("--no-plots", action="store_true", help="makes the report without charts")

@@ -11,7 +11,13 @@
 #SBATCH --gres=gpu:4
 #SBATCH --time=01:15:00
 set -euo pipefail
-RUEDA_ROOT=${RUEDA_ROOT:-${SLURM_SUBMIT_DIR:-$(dirname "$0")/../..}}
+# sbatch runs a copy: then Slurm knows where the script lies. Nothing is looked for in the current folder.
+if [ -z "${RUEDA_ROOT:-}" ]; then
+  RUEDA_ROOT=$(cd "$(dirname "$0")/../.." && pwd)
+  [ -r "$RUEDA_ROOT/jobs/slurm/common.sh" ] ||
+    RUEDA_ROOT=$(timeout 60 scontrol show job "${SLURM_JOB_ID:-}" | sed -n 's|^ *Command=\(.*\)/jobs/slurm/.*|\1|p')
+fi
+: "${RUEDA_ROOT:?set it to the folder of rueda}"
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 

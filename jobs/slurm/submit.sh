@@ -5,7 +5,7 @@
 #   jobs/slurm/submit.sh [options of sbatch] SCRIPT [words]
 #   RUEDA_SITE=marenostrum5-acc jobs/slurm/submit.sh --time=00:20:00 jobs/slurm/one-gpu.sh
 #
-# The site file is that of RUEDA_SITE (a file, or a name in jobs/slurm/sites), else
+# The site file is that of RUEDA_SITE (a path with a slash, or a name in jobs/slurm/sites), else
 # jobs/slurm/site.sh if you made one, else sites/generic.sh.
 set -euo pipefail
 

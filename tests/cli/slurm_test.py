@@ -129,7 +129,7 @@ class Lab:
     def send_others(self):
         # By sbatch itself: the script's own directives, with a GPU that Slurm believes in.
         sbatch = ["sbatch", "--parsable", "--cpus-per-task=2", JOBS / "one-gpu.sh", *SMALL]
-        self.jobs["one-gpu"] = self.call(*sbatch, RUEDA_ROOT=str(ROOT)).strip()
+        self.jobs["one-gpu"] = self.call(*sbatch, RUEDA_ROOT=None).strip()
         self.scaled = [self.scale(), self.scale()]
 
     def scale(self):
@@ -374,9 +374,33 @@ class SiteTest(unittest.TestCase):
             wanted = f"^rueda: this is a job script; use jobs/slurm/submit.sh {JOBS}/{name}.sh, or sbatch .*\n$"
             self.assertEqual((done.returncode, bool(re.match(wanted, done.stderr))), (2, True), done)
 
+    def test_nothing_in_the_current_folder_is_run(self):
+        """Neither a site file that has the name of a site, nor the scripts of the folder in which sbatch was called."""
+        with tempfile.TemporaryDirectory(prefix="rueda-site-") as folder:
+            folder = Path(folder)
+            for name, text, mode in (
+                ("here/cpu", "touch PWNED\n", 0o644), ("here/jobs/slurm/common.sh", "touch PWNED\n", 0o644),
+                ("rueda/jobs/slurm/common.sh", 'echo "$RUEDA_ROOT"; exit 0\n', 0o644), ("bin/sbatch", "#!/bin/sh\n", 0o755),
+                ("bin/scontrol", f'#!/bin/sh\necho "   Command={folder}/rueda/jobs/slurm/x.sh a /jobs/b"\n', 0o755),
+            ):  # fmt: skip
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+                (folder / name).chmod(mode)
+            env = environment({"PATH": f"{folder}/bin:{os.environ['PATH']}", "RUEDA_SITE": "cpu", "RUEDA_ROOT": None})
+            job = {**env, "SLURM_JOB_ID": "1", "SLURM_SUBMIT_DIR": f"{folder}/here"}
+            calls = [([JOBS / "submit.sh", "x.sh"], env, "")]
+            for name in ("cpu", "one-gpu", "one-node", "nodes", "study", "long-run"):
+                shutil.copy(JOBS / f"{name}.sh", folder / name)  # as Slurm does
+                calls.append(([folder / name], job, f"{folder}/rueda\n"))
+            for words, variables, said in calls:
+                done = subprocess.run(words, cwd=folder / "here", env=variables, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, said, ""), words)
+                self.assertFalse((folder / "here" / "PWNED").exists(), words)
+
     def test_a_site_that_is_not_there(self):
         error = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
-        self.assertIn("rueda: the site file nowhere is neither a file nor in", error)
+        self.assertRegex(error, "^rueda: RUEDA_SITE=nowhere is no name in .*; a file here is ./nowhere\n$")
+        self.assertIn("rueda: the site file ./nowhere is not there", self.submit("x.sh", RUEDA_SITE="./nowhere", code=2))
 
 
 if __name__ == "__main__":
