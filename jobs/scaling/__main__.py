@@ -2,11 +2,15 @@
 
 import signal
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for child_process.py, which run-again.sh uses too
 
 from attempts import Attempts
 from checks import check_batches, check_data, check_launcher, check_models, check_places, write_study
+from claim import claim_study, make_directory
 from command_line import parse
-from common import Fault, counted, say
+from common import Fault, counted, printable, say
 from launch import text_of, this_machine, threads_for
 from plan import make_plan
 from report import make_report
@@ -55,11 +59,17 @@ def scale(words):
         dry_run(plan, attempts)
         return 0
     check_launcher(options, machine)
-    if not options.only:
-        write_study(plan, options)
-    study.run()
+    with claim_study(options.out, shared=bool(options.only)):
+        return run_study(study, plan, options)
+
+
+def run_study(study, plan, options):
     if options.only:
+        make_directory(options.out / "runs")
+        study.run()
         return 0
+    write_study(plan, options)
+    study.run()
     study.print_failures()
     if not study.trained:
         print("scale.sh: nothing was trained, so there is no report", file=sys.stderr)
@@ -67,22 +77,28 @@ def scale(words):
     return make_report(options)
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def interrupt(number, frame):
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)  # what was started is ended now, which has a limit
     raise KeyboardInterrupt
 
 
 def main():
-    # INT too: a shell's background jobs would ignore it.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+    for number in SIGNALS:
+        # INT also where it is ignored, as in a shell's background jobs; what nohup asks for stays.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends without a word where nobody reads on
     try:
         return scale(sys.argv[1:])
     except Fault as fault:
-        print("scale.sh: {}".format(fault), file=sys.stderr)
+        print("scale.sh: {}".format(printable(str(fault))), file=sys.stderr)
         return 2
     except OSError as error:
-        print("scale.sh: {}: {}".format(error.filename or "the output", error.strerror), file=sys.stderr)
+        print("scale.sh: {}: {}".format(printable(str(error.filename or "the output")), error.strerror), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("scale.sh: interrupted; the same command goes on with what is missing", file=sys.stderr)

@@ -1,11 +1,11 @@
 """Runs one configuration, and reads the state of earlier attempts from its directory."""
 
-import shutil
-import signal
 import subprocess
 import time
 
-from common import read_json, write_json
+import child_process
+from claim import claim_attempt
+from common import number_in, part_of, read_json, write_json
 from launch import command_of, text_of
 
 GRACE_SECONDS = 10  # for a launcher to end its ranks
@@ -32,7 +32,10 @@ class Attempts:
 
     def record(self, configuration):
         """attempt.json, or None while no attempt has ended."""
-        return read_json(self.directory(configuration) / "attempt.json")
+        attempt = read_json(self.directory(configuration) / "attempt.json")
+        if attempt is None or not isinstance(attempt.get("exit_code"), int):
+            return None
+        return dict(attempt, message=str(attempt.get("message")), out_of_memory=attempt.get("out_of_memory") is True)
 
     def run_record(self, configuration):
         return read_json(self.directory(configuration) / "run.json") or {}
@@ -49,18 +52,18 @@ class Attempts:
         """The next configuration after one that was trained. A sweep ends at a batch with more images
         than the data set: it would have no full step."""
         following = series.after(configuration)
-        data = self.run_record(configuration).get("data", {})
-        images = data.get("train_images")
+        images = number_in(part_of(self.run_record(configuration), "data"), "train_images")
         if following and images and following.global_batch > images:
             return None
         return following
 
     def run(self, configuration):
         """Replaces an earlier attempt. Returns attempt.json."""
+        with claim_attempt(self.directory(configuration)):
+            return self.run_claimed(configuration)
+
+    def run_claimed(self, configuration):
         directory = self.directory(configuration)
-        if directory.exists():
-            shutil.rmtree(str(directory))  # of an attempt that failed or was interrupted
-        directory.mkdir(parents=True)
         command = self.command(configuration)
         begin = time.monotonic()
         code = execute(command, directory / "rueda.log")
@@ -75,27 +78,17 @@ class Attempts:
 
 def execute(command, log):
     """The exit code as a shell reports it. An interrupt ends the command first."""
-    with log.open("wb") as out:
+    with log.open("xb") as out:
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+            process = child_process.start(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         except OSError as error:
             out.write("{}{}\n".format(OWN_MESSAGE, error).encode())
             return 127
         try:
             code = process.wait()
-        except KeyboardInterrupt:
-            end(process)
-            raise
+        finally:
+            child_process.end(process, GRACE_SECONDS)
     return 128 - code if code < 0 else code
-
-
-def end(process):
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def last_message(log):

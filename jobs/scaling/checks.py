@@ -1,8 +1,10 @@
 """Refuses what would fail later, before anything runs."""
 
+import os
 import shutil
 from pathlib import Path
 
+from claim import make_directory
 from common import Fault, read_json, write_json
 from launch import choose_launcher, error_of, program_words
 from presets import PRESETS, recipe_of, values_of
@@ -74,22 +76,33 @@ def common_part(options):
     return {name: getattr(options, name) for name in ("threads", "epochs", "recipe", "train_options")}
 
 
+def earlier_study(path):
+    """(common part, series by name) of the study.json that is there; empty if there is none."""
+    if not os.path.lexists(str(path)):
+        return {}, {}
+    study = read_json(path) or {}
+    common, series = study.get("common"), study.get("series")
+    named = isinstance(series, list) and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in series)
+    if study.get("schema") != "rueda-study" or not isinstance(common, dict) or not named:
+        raise Fault("{0} is not that of a study, or damaged; make room: mv {0} {0}.old, or choose another --out".format(path))
+    return common, {entry["name"]: entry for entry in series}
+
+
 def write_study(plan, options):
     """Writes the plan to OUT/study.json. Adds to an earlier plan whose common part is the same."""
     path = options.out / "study.json"
-    earlier = read_json(path) or {}
+    earlier, series = earlier_study(path)
     common = common_part(options)
     for name, value in common.items():
-        if earlier.get("common", common).get(name) != value:
+        if earlier and earlier.get(name) != value:
             text = "{} holds a study with {} {}, not {}: give the same, or another --out"
-            raise Fault(text.format(options.out, name.replace("_", " "), earlier["common"].get(name), value))
-    series = {entry["name"]: entry for entry in earlier.get("series", [])}
+            raise Fault(text.format(options.out, name.replace("_", " "), earlier.get(name), value))
     for each in plan:
         series[each.name] = describe(each)
     study = {"schema": "rueda-study", "schema_version": 1, "preset": options.preset, "common": common}
     study["series"] = list(series.values())
+    make_directory(options.out / "runs")
     try:
-        (options.out / "runs").mkdir(parents=True, exist_ok=True)
         write_json(path, study)
     except OSError as error:
         raise Fault("--out {} cannot be written ({}): choose another folder".format(options.out, error.strerror))

@@ -3,10 +3,11 @@
 import argparse
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
+import child_process
 from common import Fault
+from launch import ASKED_SECONDS
 from plan import parse_sweep
 from presets import DEFAULTS, PRESETS, ROOT
 
@@ -132,10 +133,8 @@ def read_site(site):
     os.environ["RUEDA_ROOT"] = str(ROOT)
     script = '. "$RUEDA_ROOT/jobs/slurm/load_site.sh" && printf "%s\\n" '
     script += " ".join('"${%s-}"' % name for name in SITE_NAMES)
-    words = ["bash", "-c", script]
-    shell = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    values, error = shell.communicate()
-    if shell.returncode != 0:
+    code, values, error = child_process.run(["bash", "-c", script], ASKED_SECONDS)
+    if code != 0:
         said = error.strip().splitlines()
         raise Fault(said[-1] if said else "the site file cannot be read")
     os.environ.update(zip(SITE_NAMES, values.split("\n")))

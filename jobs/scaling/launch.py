@@ -7,7 +7,10 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
+import child_process
 from presets import recipe_of
+
+ASKED_SECONDS = 120  # for a program that only says something, perhaps in a container
 
 
 class Machine(NamedTuple):
@@ -101,6 +104,8 @@ def text_of(words):
 
 def error_of(words):
     """The last line of a program that fails, or nothing."""
-    asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    lines = asked.communicate()[0].strip().splitlines() or ["it said nothing"]
-    return lines[-1] if asked.returncode else ""
+    code, said, _ = child_process.run(words, ASKED_SECONDS, stderr=subprocess.STDOUT)
+    lines = said.strip().splitlines() or ["it said nothing"]
+    if code is None:
+        return "it did not answer within {} s".format(ASKED_SECONDS)
+    return lines[-1] if code else ""

@@ -1,14 +1,17 @@
 """Makes the report on a study and its plots."""
 
-import subprocess
 import sys
 
+import child_process
+from attempts import GRACE_SECONDS
+from claim import make_directory
 from launch import program_words, text_of
 from presets import LAYOUTS
 
 
 def make_report(options):
     """Returns the exit code: 0, or 1 if the report could not be made."""
+    make_directory(options.out / "report")
     words = program_words(options) + ["report"]
     words += [str(options.out), "--out", str(options.out / "report")]
     words += ["--plots", "off"] if options.no_plots else []
@@ -24,4 +27,8 @@ def make_report(options):
 
 def call(words):
     sys.stdout.flush()
-    return subprocess.call(words)
+    process = child_process.start(words)
+    try:
+        return process.wait()
+    finally:
+        child_process.end(process, GRACE_SECONDS)

@@ -3,7 +3,7 @@
 import re
 
 from attempts import FAILED, FINISHED, OPEN
-from common import counted, say
+from common import counted, number_in, part_of, say
 
 LARGEST_BATCH = re.compile(r"the largest batch that fits is (\d+)")
 
@@ -58,8 +58,8 @@ class Study:
         head = "[{}/{}{}] {}: ".format(self.number, len(self.plan), more, configuration.words)
         if attempt["exit_code"] != 0:
             return head + outcome_words(attempt)
-        summary = self.attempts.run_record(configuration).get("summary", {})
-        rate = summary.get("steady_images_per_second") or 0
+        summary = part_of(self.attempts.run_record(configuration), "summary")
+        rate = number_in(summary, "steady_images_per_second") or 0
         return head + "{:.1f} s, {} images/s".format(attempt["seconds"], figures(rate))
 
     def print_failures(self):

@@ -2,15 +2,17 @@
 
 import getpass
 import os
-import subprocess
 
+import child_process
 from attempts import FINISHED, OPEN, Attempts
 from checks import write_study
+from claim import MARK, Claim, claim_study, make_directory
 from common import Fault, counted, read_json, say, write_json
 from launch import text_of
 from presets import ROOT
 
 JOBS = ROOT / "jobs" / "slurm"
+ANSWER_SECONDS = 300  # of Slurm's controller, which may be busy
 
 
 def submit(plan, options, machine, words):
@@ -22,13 +24,19 @@ def submit(plan, options, machine, words):
         for series in plan:
             say(text_of(job_of(series, options, words)))
         return 0
-    write_study(plan, options)
     folder = options.out / "slurm"
-    folder.mkdir(exist_ok=True)
+    with claim_study(options.out, shared=True):
+        make_directory(folder)
+        with Claim(folder / MARK, "the study {}".format(options.out)):
+            write_study(plan, options)
+            return send_missing(plan, options, machine, words, folder)
+
+
+def send_missing(plan, options, machine, words, folder):
     known = read_json(folder / "jobs.json") or {}
     waiting = queued_jobs()
     attempts = Attempts(options, machine)
-    jobs = {name: job for name, job in known.items() if job in waiting}
+    jobs = {name: job for name, job in known.items() if isinstance(job, str) and job in waiting}
     report = jobs.pop("report", None)
     old = len(jobs)
     for series in plan:
@@ -85,9 +93,10 @@ def command(sbatch, name, options, words, more):
 
 def send(words):
     """The job's number."""
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    out, error = process.communicate()
-    if process.returncode != 0:
+    code, out, error = child_process.run(words, ANSWER_SECONDS)
+    if code is None:
+        raise Fault("sbatch did not answer within {} s ({})".format(ANSWER_SECONDS, text_of(words)))
+    if code != 0:
         raise Fault("a job was not accepted: {} ({})".format(error.strip(), text_of(words)))
     return out.strip().partition(";")[0]
 
@@ -95,7 +104,9 @@ def send(words):
 def queued_jobs():
     """This user's jobs that have not ended."""
     try:
-        listed = subprocess.check_output(["squeue", "-h", "-o", "%i", "-u", getpass.getuser()])
-    except (OSError, subprocess.CalledProcessError):
+        code, listed, _ = child_process.run(["squeue", "-h", "-o", "%i", "-u", getpass.getuser()], ANSWER_SECONDS)
+    except OSError:
+        code = None
+    if code != 0:
         raise Fault("squeue does not answer: --submit needs a login node of a Slurm cluster")
-    return set(listed.decode().split())
+    return set(listed.split())

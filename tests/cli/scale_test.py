@@ -6,6 +6,7 @@ usage: scale_test.py RUEDA
 """
 
 import ast
+import fcntl
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from rueda_runs import ProgramCase, environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = ROOT / "jobs" / "scale.sh"
-TIME_LIMIT = 60  # seconds
+TIME_LIMIT = 40  # seconds
 
 # Plays rueda train and rueda report. Every training is a line in calls; batches of FAKE_FULL and more
 # do not fit, FAKE_FAIL names a network that fails, and FAKE_HANG one that does not end.
@@ -52,7 +53,10 @@ if [ "$model" = "${FAKE_FAIL:-}" ]; then
   echo "rueda: the loss is NaN" >&2
   exit 1
 fi
-[ "$model" != "${FAKE_HANG:-}" ] || exec sleep 60
+if [ "$model" = "${FAKE_HANG:-}" ]; then
+  echo $$ >"$FAKE_CALLS.pid"
+  exec sleep 300
+fi
 mkdir -p "$directory"
 cat >"$directory/run.json" <<END
 {"outcome": "completed", "data": {"train_images": 1000},
@@ -69,6 +73,8 @@ exec "$@"
 
 class ScaleCase(unittest.TestCase):
     """A folder with a launcher and a program that only play."""
+
+    two = ("--models", "resnet20,resnet18", "--recipe", "none", "--batch-per-rank", "8")
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory(prefix="rueda-scale-")
@@ -107,6 +113,34 @@ class ScaleCase(unittest.TestCase):
 
     def attempt(self, name):
         return json.loads((self.out / "runs" / name / "attempt.json").read_text(encoding="utf-8"))
+
+    def hanging(self, *words, ignored=(), **changes):
+        """A study that has begun to train resnet18, which does not end, and the process that trains."""
+
+        def prepare():
+            for number in ignored:
+                signal.signal(number, signal.SIG_IGN)
+
+        process = subprocess.Popen(
+            [SCALE, *(words or self.two)], cwd=self.folder, env=self.environment({"FAKE_HANG": "resnet18", **changes}),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=prepare,
+        )  # fmt: skip
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        pid = self.folder / "calls.pid"
+        while not (pid.exists() and pid.read_text(encoding="utf-8").endswith("\n")):
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        training = int(pid.read_text(encoding="utf-8"))
+        pid.unlink()
+        self.addCleanup(subprocess.run, ["kill", str(training)], stderr=subprocess.DEVNULL, check=False)
+        return process, training
+
+    def assert_ended(self, pid):
+        deadline = time.monotonic() + TIME_LIMIT
+        while Path(f"/proc/{pid}").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"):
+            self.assertLess(time.monotonic(), deadline, "the training is left")
+            time.sleep(0.02)
 
 
 class PlanTest(ScaleCase):
@@ -166,8 +200,6 @@ class PlanTest(ScaleCase):
 
 
 class RunTest(ScaleCase):
-    two = ("--models", "resnet20,resnet18", "--recipe", "none", "--batch-per-rank", "8")
-
     def test_what_an_attempt_leaves(self):
         text = self.scale(*self.two, "--ranks-per-node", "2")
         self.assertRegex(text, r"\[2/2\] resnet18, 2 ranks, 8 per rank, repeat 1: [0-9.]+ s, 812 images/s")
@@ -211,24 +243,27 @@ class RunTest(ScaleCase):
         self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
 
     def test_interrupted_it_ends_at_once_and_goes_on_later(self):
-        process = subprocess.Popen(
-            [SCALE, *self.two], cwd=self.folder, env=self.environment({"FAKE_HANG": "resnet18"}),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            # A shell's background jobs begin so; the signal must end them nevertheless.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        )  # fmt: skip
-        begun = self.folder / "calls"
-        while not (begun.exists() and "resnet18" in begun.read_text(encoding="utf-8")):  # it hangs
-            self.assertIsNone(process.poll())
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=TIME_LIMIT)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("the same command goes on", errors)
-        self.assertFalse((self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").exists())
+        for number in (signal.SIGINT, signal.SIGHUP):
+            with self.subTest(signal=number):
+                # A shell's background jobs begin so; the signal must end them nevertheless.
+                process, training = self.hanging(ignored=[signal.SIGINT])
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=TIME_LIMIT)
+                self.assertEqual(process.returncode, 130)
+                self.assertIn("the same command goes on", errors)
+                self.assert_ended(training)
+                self.assertFalse((self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").exists())
         self.calls()
         self.scale(*self.two)
         self.assertEqual(self.calls(), ["resnet18_rank8_n1x1_r1"])
+
+    def test_with_nohup_it_stays_and_killed_it_leaves_no_training(self):
+        process, training = self.hanging(ignored=[signal.SIGHUP])
+        process.send_signal(signal.SIGHUP)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.kill()
+        self.assert_ended(training)
 
     def test_another_study_in_the_same_place_is_refused(self):
         self.scale(*self.two)
@@ -263,6 +298,86 @@ class RunTest(ScaleCase):
             self.scale(*book, **changes)
             self.assertEqual(asked.read_text(encoding="utf-8"), calls)
             asked.unlink()
+
+
+class ClaimTest(ScaleCase):
+    """What is removed and what is not, and who works where."""
+
+    place = "runs/resnet18_rank8_n1x1_r1"
+
+    def refused(self, *wanted, words=()):
+        self.scale(*self.two, *words, code=2)
+        self.assertEqual(len(self.errors.splitlines()), 1, self.errors)
+        for words in wanted:
+            self.assertIn(words, self.errors)
+
+    def test_a_second_one_on_the_same_study_is_refused(self):
+        process, training = self.hanging()
+        directory = self.out / self.place
+        before = [directory.stat().st_ino, sorted(directory.iterdir())]
+        self.refused("the study study is in use by process ", "choose another --out")
+        self.assertEqual([directory.stat().st_ino, sorted(directory.iterdir())], before)
+        self.assertIsNone(process.poll())
+
+    def test_jobs_of_one_study_run_beside_each_other(self):
+        only = [*self.two, "--only"]
+        self.hanging(*only, "resnet18_rank8_n1x1_r1")
+        self.scale(*only, "resnet20_rank8_n1x1_r1")
+        self.assertEqual(self.attempt("resnet20_rank8_n1x1_r1")["exit_code"], 0)
+        self.refused(f"the run directory study/{self.place} is in use by", words=["--only", "resnet18_rank8_n1x1_r1"])
+        self.refused("the study study is in use by")
+
+    def test_a_training_that_outlived_its_study_keeps_its_directory(self):
+        self.scale(*self.two)
+        directory = self.out / self.place
+        (directory / "attempt.json").unlink()
+        with open(directory / ".lock", "w", encoding="utf-8") as lock:  # as rueda train has it
+            print("process 7 on elsewhere", file=lock, flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = sorted(directory.iterdir())
+            self.refused(f"the run directory study/{self.place} is in use by process 7 on elsewhere")
+            self.assertEqual(sorted(directory.iterdir()), before)
+        self.assertIn(f"removes what an earlier attempt left in study/{self.place}", self.scale(*self.two))
+
+    def test_what_the_study_did_not_make_stays(self):
+        thesis = self.out / self.place / "thesis"
+        thesis.parent.mkdir(parents=True)
+        thesis.write_text("precious", encoding="utf-8")
+        self.refused(f"{self.place} was not made by this study", f"mv study/{self.place} study/{self.place}.old")
+        self.assertTrue(thesis.exists())
+        shutil.rmtree(self.out)
+        for name, words in ((self.place, []), ("runs", []), ("report", []), ("slurm", ["--submit"])):
+            shutil.rmtree(self.out, ignore_errors=True)
+            elsewhere = self.folder / "elsewhere"
+            elsewhere.mkdir(exist_ok=True)
+            (self.out / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.out / name).symlink_to(elsewhere)
+            self.refused(f"study/{name} is a link", words=words)
+            self.assertEqual(list(elsewhere.iterdir()), [])
+
+    def test_damaged_records(self):
+        self.scale(*self.two)
+        path = self.out / "study.json"
+        whole = path.read_text(encoding="utf-8")
+        study = json.loads(whole)
+        for text in (whole[:-9], "[]", "{}", "[" * 100000, *(json.dumps({**study, **change}) for change in (
+            {"common": 5}, {"common": None}, {"series": {}}, {"series": [5]}, {"series": [{}]}, {"series": [{"name": []}]},
+        ))):  # fmt: skip
+            with self.subTest(text=text[:80]):
+                path.write_text(text, encoding="utf-8")
+                self.refused("study/study.json is not that of a study, or damaged", "mv study/study.json")
+                self.assertEqual(path.read_text(encoding="utf-8"), text)
+        path.write_text(whole, encoding="utf-8")
+        for name, content in (
+            ("attempt.json", {"exit_code": []}), ("attempt.json", {"exit_code": 1, "message": 5, "out_of_memory": {}}),
+            ("attempt.json", {"exit_code": 1, "message": "a\n\x1b[31m"}), ("run.json", {"outcome": [], "data": 5}),
+            ("run.json", {"outcome": "completed", "data": {"train_images": "many"}, "summary": [5]}),
+        ):  # fmt: skip
+            (self.out / self.place / name).write_text(json.dumps(content), encoding="utf-8")
+            self.assertNotIn("\x1b", self.scale(*self.two) + self.errors)
+        (self.out / self.place / "run.json").unlink()
+        os.mkfifo(self.out / self.place / "run.json")  # and is not waited for
+        self.scale(*self.two)
 
 
 class SweepTest(ScaleCase):
