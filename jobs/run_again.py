@@ -7,35 +7,44 @@ A run that failed, or lost a rank or a host, is started again with --resume auto
 later ones in a row after 1, 2, 4 ... 60 s. It gives up after N failures without a new checkpoint [5], and at once
 where a restart cures nothing: exit code 2 (wrong input) and 75 (stopped as asked, with its state saved).
 
-SIGTERM, SIGINT and SIGUSR1 go to the command, and after one of them nothing is started again.
+SIGTERM, SIGINT and SIGUSR1 go to the command, SIGHUP (unless nohup ignores it) as SIGTERM, and after one of them nothing
+is started again. A command that has not ended 300 s later is killed; if this script is killed, the command gets SIGTERM.
 
-Hosts that --host or --hostfile names and that no longer answer are left out, with their ranks; the global batches
-stay. RUEDA_PROBE is the command that tries a host: PROBE HOST true [ssh -o BatchMode=yes -o ConnectTimeout=5].
+Hosts that --host or --hostfile names and that do not answer within 20 s are left out, with their ranks; the global
+batches stay. Parts that --balance 3,1 gives to ranks that are not there any more become --balance speed. RUEDA_PROBE is
+the command that tries a host: PROBE HOST true [ssh -o BatchMode=yes -o ConnectTimeout=5].
 
 A launcher that stays although the run is over, because it waits for a host that is gone, is ended: 10 s after its last
 rank on this host has ended, or, where it had none here, when status.json in DIR has not changed for 120 s.
 """
 
-import contextlib
+import json
 import os
 import re
 import shlex
 import signal
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import child_process
+
 USAGE = 2
 ENDS = (0, USAGE, 75)  # exit codes after which a restart cures nothing
 PROBE = "ssh -o BatchMode=yes -o ConnectTimeout=5"
+PROBE_LIMIT = 20  # seconds: a host may accept the connection and then hang
+PROBES_AT_ONCE = 64
 HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@%:-]*")
 LOOK = 0.2  # seconds between two looks at a job
 ALONE = 10  # seconds that a launcher may stay after its last rank here
 SILENT = 120  # seconds without a change of status.json
 KILL = 5  # seconds from SIGTERM to SIGKILL
+STOPPING = 300  # seconds for a command that was asked to stop, which may write a checkpoint first
+MOST_BYTES = 10_000_000  # of a file that is read
 RANKS = (b"OMPI_COMM_WORLD_RANK=", b"PMIX_RANK=", b"PMI_RANK=")
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
 
 
 class Refusal(Exception):
@@ -74,12 +83,24 @@ class Command:
         self.words[place] = before + value
 
 
+def read_regular(path):
+    """The bytes of a regular file. A pipe may keep whoever reads it waiting, and gives its content once. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(None, "it is no regular file")
+        return file.read(MOST_BYTES)
+
+
 def hosts_of_file(name):
     """[(host, slots)] of a hostfile as Open MPI reads it: HOST [slots=N] [max_slots=N], # begins a comment."""
     try:
-        lines = Path(name).read_text(encoding="utf-8").splitlines()
+        content = read_regular(name)
+        if content.startswith(b"\xef\xbb\xbf"):
+            raise Refusal(f"the hostfile {name!r} begins with a byte-order mark, with which Open MPI does not read it: save it "
+                          "as UTF-8 without one")
+        lines = content.decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise Refusal(f"the hostfile {name!r} cannot be read: {error}") from None
+        raise Refusal(f"the hostfile {name!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     hosts = []
     for number, line in enumerate(lines, 1):
         host, *words = line.partition("#")[0].split() or [""]
@@ -95,13 +116,15 @@ def hosts_of_list(text):
     """[(host, slots)] of HOST[:N],..."""
     hosts = []
     for entry in text.split(","):
-        host, colon, slots = entry.partition(":")
+        host, colon, slots = (entry, "", "") if entry.count(":") > 1 else entry.partition(":")
         hosts.append((checked_host(host, "--host"), count(slots, f"--host {host}:N") if colon else 1))
     return hosts
 
 
 def checked_host(host, where):
     """A name that no program takes for an option."""
+    if host.startswith("[") or host.count(":") > 1:
+        raise Refusal(f"{where} has the IPv6 address {host[:80]!r}, and Open MPI takes names and IPv4 addresses: give its name")
     if not HOST.fullmatch(host):
         raise Refusal(f"{where} has {host[:80]!r}, which is no name of a host")
     return host
@@ -109,6 +132,7 @@ def checked_host(host, where):
 
 FILE_OPTIONS = ("--hostfile", "-hostfile", "--machinefile", "-machinefile")
 LIST_OPTIONS = ("--host", "-host", "-H")
+RANK_OPTIONS = ("-n", "-np", "--np", "-c")
 
 
 def hosts_of(command):
@@ -120,20 +144,35 @@ def hosts_of(command):
 
 
 def say(text):
-    print(f"run-again: {text}", file=sys.stderr, flush=True)
+    words = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    print(f"run-again: {words}", file=sys.stderr, flush=True)
 
 
-def answers(host):
+def answering(hosts, stopped):
+    """Those of the hosts whose probe succeeds in time. Probes run beside each other, and end when stopped() says so."""
     probe = shlex.split(os.environ.get("RUEDA_PROBE", PROBE))
-    return subprocess.run([*probe, host, "true"], stdin=subprocess.DEVNULL, check=False).returncode == 0
+    found = []
+    for first in range(0, len(hosts), PROBES_AT_ONCE):
+        some = hosts[first : first + PROBES_AT_ONCE]
+        jobs = [child_process.start([*probe, host, "true"], signal.SIGKILL, stdin=subprocess.DEVNULL) for host in some]
+        limit = time.monotonic() + PROBE_LIMIT
+        while any(job.poll() is None for job in jobs) and time.monotonic() < limit and not stopped():
+            time.sleep(0.05)
+        for job in jobs:
+            child_process.end(job, 0)
+        found += [host for host, job in zip(some, jobs) if job.returncode == 0]
+    return found
 
 
-def drop_lost_hosts(command):
+def drop_lost_hosts(command, run_dir, stopped):
     """Leaves out hosts that do not answer, and the ranks for which the others have no slots."""
     hosts = hosts_of(command)
-    left = [(host, slots) for host, slots in hosts if answers(host)]
+    there = answering([host for host, _ in hosts], stopped)
+    if stopped():
+        return
+    left = [(host, slots) for host, slots in hosts if host in there]
     for host, _ in hosts:
-        if host not in dict(left):
+        if host not in there:
             say(f"{host} does not answer and is left out")
     if len(left) == len(hosts):
         return
@@ -145,10 +184,31 @@ def drop_lost_hosts(command):
         command.words[place - (not before) : place + 1] = ["--host", entries]
     else:
         command.change(entries, *LIST_OPTIONS)
-    ranks = command.value("-n", "-np", "--np", "-c")
+    ranks = command.value(*RANK_OPTIONS)
     total = sum(slots for _, slots in left)
     if ranks is not None and count(ranks, "the number of ranks") > total:
-        command.change(str(total), "-n", "-np", "--np", "-c")
+        command.change(str(total), *RANK_OPTIONS)
+    forget_parts(command, run_dir, total if ranks is None else min(total, count(ranks, "the number of ranks")))
+
+
+def forget_parts(command, run_dir, ranks):
+    """Parts of other ranks than those that are left say nothing about these: their speeds do."""
+    parts = command.value("--balance") or recorded_balance(run_dir)
+    if "," not in parts or parts.count(",") + 1 == ranks:
+        return
+    say(f"--balance {parts} names other ranks than the {ranks} that are left: --balance speed takes its place")
+    if command.find("--balance"):
+        command.change("speed", "--balance")
+    else:
+        command.words += ["--balance", "speed"]
+
+
+def recorded_balance(run_dir):
+    """What the run's recipe said; empty if that is not known."""
+    try:
+        return str(json.loads(read_regular(run_dir / "run.json").decode("utf-8"))["config"]["balance"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""
 
 
 def descendants(pid):
@@ -191,7 +251,7 @@ class Watch:
 
     def read(self):
         try:
-            return self.status.read_bytes()
+            return read_regular(self.status)
         except OSError:
             return b""
 
@@ -212,14 +272,20 @@ class Runner:
 
     def __init__(self, command, most, run_dir):
         self.command, self.most, self.run_dir = command, most, run_dir
-        self.job, self.stopped = None, None
+        self.job, self.stopped, self.stopped_at = None, None, None
         for number in SIGNALS:
-            signal.signal(number, self.on_signal)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, self.on_signal)
 
     def on_signal(self, number, _):
-        self.stopped = self.stopped or number
+        if not self.stopped:
+            self.stopped, self.stopped_at = number, time.monotonic()
+        self.pass_on(number)
+
+    def pass_on(self, number):
+        """A launcher that has no terminal any more may ignore SIGHUP."""
         if self.job and self.job.poll() is None:
-            self.job.send_signal(number)
+            self.job.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
 
     def checkpoints(self):
         """The names of complete checkpoints; those that were passed over do not count."""
@@ -229,30 +295,29 @@ class Runner:
     def run_once(self):
         """The exit code of a start, as a shell has it."""
         # In a group of its own, so that Ctrl-C reaches it once: through on_signal.
-        self.job = subprocess.Popen(self.command.words, stdin=subprocess.DEVNULL, preexec_fn=os.setpgrp)
+        self.job = child_process.start(self.command.words, stdin=subprocess.DEVNULL)
         if self.stopped:  # while it was being started
-            self.job.send_signal(self.stopped)
+            self.pass_on(self.stopped)
         watch = Watch(self.job, self.run_dir / "status.json")
-        while not self.ended(LOOK):
-            if watch.over():
-                say("the run is over, and its launcher waits for a host that is gone: it is ended")
-                self.end_launcher()
+        while not child_process.ended(self.job, LOOK):
+            reason = self.reason_to_end(watch)
+            if reason:
+                say(reason)
+                child_process.end(self.job, KILL)  # with its ssh
+                break
         code = self.job.returncode
+        if code is None:
+            say("the command does not end although it was killed")
+            return 128 + signal.SIGKILL
         return code if code >= 0 else 128 - code
 
-    def ended(self, seconds):
-        """Whether the command ends within so many seconds."""
-        try:
-            self.job.wait(seconds)
-            return True
-        except subprocess.TimeoutExpired:
-            return False
-
-    def end_launcher(self):
-        self.job.terminate()
-        self.ended(KILL)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.job.pid, signal.SIGKILL)  # with its ssh
+    def reason_to_end(self, watch):
+        """Why the command is ended, or nothing."""
+        if self.stopped and time.monotonic() - self.stopped_at > STOPPING:
+            return f"the command did not end within {STOPPING} s of {signal.Signals(self.stopped).name}: it is killed"
+        if watch.over():
+            return "the run is over, and its launcher waits for a host that is gone: it is ended"
+        return ""
 
     def pause(self, seconds):
         end = time.monotonic() + seconds
@@ -281,7 +346,7 @@ class Runner:
             say(f"exit code {code}; again from {max(now, default='the beginning')} in {seconds} s")
             self.pause(seconds)
             if not self.stopped:
-                drop_lost_hosts(self.command)
+                drop_lost_hosts(self.command, self.run_dir, lambda: self.stopped)
             if self.stopped:
                 return self.exit_code(code)
 

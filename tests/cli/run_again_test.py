@@ -4,9 +4,11 @@
 usage: run_again_test.py
 """
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -15,7 +17,7 @@ from pathlib import Path
 from rueda_runs import main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh"
-LIMIT = 60  # seconds
+LIMIT = 20  # seconds
 
 
 class RunAgainCase(unittest.TestCase):
@@ -24,12 +26,22 @@ class RunAgainCase(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
 
-    def start(self, script, *options, words=()):
-        """Runs a shell script in place of mpirun; each start is a line of `starts`."""
+    def start(self, script, *options, words=(), ignored=(), **limits):
+        """Runs a shell script in place of mpirun; each start is a line of `starts`. Limits: those of the script, by name."""
         (self.folder / "launch").write_text('echo "$@" >> starts\n' + script, encoding="utf-8")
-        command = [SCRIPT, *options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
+        command = [SCRIPT]
+        if limits:
+            change = "; ".join(f"run_again.{name} = {value}" for name, value in limits.items())
+            command = [sys.executable, "-c", f"import sys, run_again; {change}; sys.exit(run_again.main())"]
+        command += [*options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
+        env = {**os.environ, "RUEDA_PROBE": "sh ./probe", "PYTHONPATH": str(SCRIPT.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+
+        def prepare():
+            for number in ignored:
+                signal.signal(number, signal.SIG_IGN)
+
         return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, env={**os.environ, "RUEDA_PROBE": "sh ./probe"})  # fmt: skip
+                                text=True, env=env, preexec_fn=prepare)  # fmt: skip
 
     def ended(self, job):
         """Exit code, standard error, and the starts."""
@@ -45,10 +57,20 @@ class RunAgainCase(unittest.TestCase):
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def wait_for(self, name):
+        self.wait_until(name, (self.folder / name).exists)
+
+    def wait_until(self, what, done):
         deadline = time.monotonic() + LIMIT
-        while not (self.folder / name).exists():
-            self.assertLess(time.monotonic(), deadline, name)
+        while not done():
+            self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.01)
+
+    def wait_for_end(self, name):
+        """Of the process whose number is in a file."""
+        path = self.folder / name
+        self.wait_until(name, lambda: path.exists() and path.read_text(encoding="utf-8").endswith("\n"))
+        stat = Path("/proc", path.read_text(encoding="utf-8").strip(), "stat")
+        self.wait_until(f"{name} has ended", lambda: not stat.exists() or ") Z " in stat.read_text(encoding="utf-8"))
 
 
 class Prepares(RunAgainCase):
@@ -74,7 +96,7 @@ class Prepares(RunAgainCase):
 class Stops(RunAgainCase):
     def test_a_signal_ends_it_whatever_the_launcher_returns(self):
         """mpirun returns 1 on SIGTERM, which is what it also returns when a rank fails."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP):
             with self.subTest(signal=number):
                 for name in ("starts", "ready"):
                     (self.folder / name).unlink(missing_ok=True)
@@ -96,6 +118,43 @@ class Stops(RunAgainCase):
         self.wait_for("ready")
         job.send_signal(signal.SIGUSR1)
         self.assertEqual(self.ended(job)[0], 75)
+
+
+    def test_a_login_that_is_lost_does_not_matter_to_nohup(self):
+        job = self.start("touch ready; while [ ! -e done ]; do sleep 0.05; done", ignored=[signal.SIGHUP])
+        self.wait_for("ready")
+        job.send_signal(signal.SIGHUP)
+        (self.folder / "done").touch()
+        self.assertEqual(self.ended(job)[::2], (0, self.starts()))
+
+    def test_a_launcher_that_does_not_listen_is_killed(self):
+        job = self.start("trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.05; done", STOPPING=0.2, KILL=0.2)
+        self.wait_for("ready")
+        job.send_signal(signal.SIGTERM)
+        code, err, starts = self.ended(job)
+        self.assertEqual((code, len(starts)), (128 + signal.SIGTERM, 1))
+        self.assertIn("did not end within 0.2 s of SIGTERM: it is killed", err)
+        self.wait_for_end("pid")
+
+    def test_killed_it_leaves_no_launcher(self):
+        job = self.start("echo $$ > pid; touch ready; while :; do sleep 0.05; done")
+        self.wait_for("ready")
+        job.kill()
+        job.communicate(timeout=LIMIT)
+        self.wait_for_end("pid")
+
+    def test_a_probe_that_hangs_ends_with_it(self):
+        (self.folder / "probe").write_text("echo $$ > pid; exec sleep 600\n", encoding="utf-8")
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGKILL):
+            with self.subTest(signal=number):
+                for name in ("starts", "pid"):
+                    (self.folder / name).unlink(missing_ok=True)
+                job = self.start("exit 1", words=["--host", "a"])
+                self.wait_for("pid")
+                job.send_signal(number)
+                code, err, starts = self.ended(job)
+                self.assertEqual((code, len(starts)), (-9 if number == signal.SIGKILL else 128 + number, 1), err)
+                self.wait_for_end("pid")
 
 
 class Ends(RunAgainCase):
@@ -121,17 +180,17 @@ class Ends(RunAgainCase):
     def test_a_launcher_that_outlives_its_ranks_is_ended(self):
         """As mpirun does when a link is cut: its rank here has ended, its ssh and itself have not."""
         stays = '[ "$(wc -l < starts)" = 1 ] || exit 0; sleep 1000 & OMPI_COMM_WORLD_RANK=0 sh -c "sleep 1"; wait'
-        code, err, starts = self.ended(self.start(stays))
+        code, err, starts = self.ended(self.start(stays, ALONE=1))
         self.assertEqual((code, len(starts)), (0, 2), err)
         self.assertIn("its launcher waits for a host that is gone", err)
 
 
 class Hosts(RunAgainCase):
-    def launched(self, words, answers):
+    def launched(self, words, answers, lost="exit 1", **limits):
         """The words of the second start."""
-        (self.folder / "probe").write_text(f'case $1 in {answers}) exit 0;; esac; exit 1\n', encoding="utf-8")
+        (self.folder / "probe").write_text(f'case $1 in {answers}) exit 0;; esac; {lost}\n', encoding="utf-8")
         (self.folder / "starts").unlink(missing_ok=True)
-        code, err, starts = self.ended(self.start('[ "$(wc -l < starts)" = 2 ]', words=words))
+        code, err, starts = self.ended(self.start('[ "$(wc -l < starts)" = 2 ]', words=words, **limits))
         self.assertEqual((code, len(starts)), (0, 2), err)
         return starts[1]
 
@@ -143,6 +202,40 @@ class Hosts(RunAgainCase):
 
     def test_lists_of_hosts(self):
         self.assertTrue(self.launched(["--host", "a:02,b", "-np", "3"], "a").startswith("--host a:2 -np 2 "))
+
+    def test_a_host_that_accepts_a_connection_and_hangs_is_left_out(self):
+        left = self.launched(["--host", "a,b,c", "-n", "3"], "b", "exec sleep 600", PROBE_LIMIT=1)
+        self.assertTrue(left.startswith("--host b:1 -n 1 "), left)
+
+    def test_parts_of_ranks_that_are_gone_become_speeds(self):
+        def balance(*words, answers="a"):
+            return self.launched(["--host", "a:2,b", "-n", "3", *words], answers).partition(" --run-dir")[0]
+
+        for words in (["--balance", "3,1,1"], ["--balance=3,1,1"]):
+            self.assertEqual(balance(*words), f"--host a:2 -n 2 {words[0].replace('=3,1,1', '=speed')}" + " speed" * (len(words) - 1))
+        self.assertEqual(balance("--balance", "speed"), "--host a:2 -n 2 --balance speed")
+        self.assertEqual(balance("--balance", "3,1"), "--host a:2 -n 2 --balance 3,1")
+        self.assertEqual(balance("--balance", "3,1,1", answers="a|b"), "--host a:2,b -n 3 --balance 3,1,1")
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "run.json").write_text(json.dumps({"config": {"balance": "3,1,1"}}), encoding="utf-8")
+        self.assertIn(" --resume auto --balance speed", self.launched(["--host", "a:2,b", "-n", "3"], "a"))
+
+    def test_hostfiles_that_nothing_reads(self):
+        path = self.folder / "hosts"
+        os.mkfifo(path)
+        for content, wanted in (
+            (None, "it is no regular file"), (b"\xef\xbb\xbfa\n", "begins with a byte-order mark"),
+            (b"[::1] slots=2\n", "line 1 of hosts has the IPv6 address '[::1]'"), (b"fe80::1\n", "IPv6 address 'fe80::1'"),
+        ):  # fmt: skip
+            with self.subTest(wanted=wanted):
+                if content:
+                    path.unlink()
+                    path.write_bytes(content)
+                code, err, starts = self.ended(self.start("exit 1", words=["--hostfile", "hosts"]))
+                self.assertEqual((code, starts, err.count("\n")), (2, [], 1), err)
+                self.assertIn(wanted, err)
+        code, err, _ = self.ended(self.start("exit 1", words=["--host", "a,[::1]:2"]))
+        self.assertEqual((code, "--host has the IPv6 address '[::1]:2'" in err), (2, True), err)
 
     def test_nothing_in_a_file_is_run_or_taken_for_an_option(self):
         for line in ("a slots=x[$(touch ran)0]", "a slots=$(touch ran)", "-oProxyCommand=touch${IFS}ran slots=1", "a slots=0",
