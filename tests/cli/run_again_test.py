@@ -31,8 +31,9 @@ class RunAgainCase(unittest.TestCase):
         (self.folder / "launch").write_text('echo "$@" >> starts\n' + script, encoding="utf-8")
         command = [SCRIPT]
         if limits:
-            change = "; ".join(f"run_again.{name} = {value}" for name, value in limits.items())
-            command = [sys.executable, "-c", f"import sys, run_again; {change}; sys.exit(run_again.main())"]
+            names = {name: "run_again_hosts" if name.startswith("PROBE") else "run_again" for name in limits}
+            change = "; ".join(f"{names[name]}.{name} = {value}" for name, value in limits.items())
+            command = [sys.executable, "-c", f"import sys, run_again, run_again_hosts; {change}; sys.exit(run_again.main())"]
         command += [*options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
         env = {**os.environ, "RUEDA_PROBE": "sh ./probe", "PYTHONPATH": str(SCRIPT.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
