@@ -123,6 +123,17 @@ install_disassembler() {
     nvidia-cuda-nvdisasm || true
 }
 
+# For the tests of the TensorBoard export, which are skipped without it: Debian has no package. The Python is that of the
+# tests; what else the three need it has from Debian. Anew only where it is missing.
+install_tensorboard() {
+  local python=/usr/bin/python3 part=$logs/tensorboard.part
+  [ -x "$python" ] || python=python3
+  ! "$python" -c 'import tensorboard' 2>/dev/null && [ ! -d "$logs/tensorboard" ] || return 0
+  rm -rf "$part"
+  if stage tensorboard timeout 300 "$python" -m pip install --disable-pip-version-check --retries 1 --no-deps \
+    --target "$part" tensorboard protobuf absl-py; then mv -T "$part" "$logs/tensorboard"; fi
+}
+
 count() { /usr/bin/env python3 jobs/check/count_tests.py "$@"; }
 
 # Open MPI's libraries have no frame pointers, and its plug-ins are unloaded when leaks are reported: only
@@ -142,6 +153,7 @@ elif [ "$directory" = build ]; then
   install_slurm
   install_images
   install_disassembler
+  install_tensorboard
 fi
 lint=pass
 if [ "$directory" = build ]; then stage lint jobs/lint.sh || lint=fail; fi

@@ -9,12 +9,15 @@ default RUN_DIR/tensorboard. docs/report.md lists the scalars.
 
 import argparse
 import csv
+import io
 import json
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
 import plotting
+from plotting import Unusable
+from plotting.files import Ownership, make_folder, open_regular, read_regular
 
 EPOCH_TAGS = {
     "loss": "loss/training", "val_loss": "loss/test", "accuracy": "accuracy/training", "val_accuracy": "accuracy/test",
@@ -27,15 +30,12 @@ PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimize
 EVENTS = "events.out.tfevents.*"
 PACKAGE = "python3 -m venv venv && venv/bin/pip install tensorboard; then run this script with venv/bin/python"
 REMEDY = "give the directory of a run of rueda train"
-
-
-class Unusable(Exception):
-    """What is wrong, where, and the remedy."""
+MOST = 10**15  # epochs or steps, far from where a double or an event's step cannot hold a whole number
 
 
 def rows_of(path):
     """The rows of a CSV file, each a dictionary. A last one that a crash cut is left out."""
-    with path.open(newline="", encoding="utf-8") as file:
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         cut = None
         for row in reader:
@@ -59,24 +59,24 @@ def number(row, key, where):
 
 def whole(row, key, where):
     value = number(row, key, where)
-    if value is None or value != value // 1 or value < 0:
-        raise Unusable(f"{where}: {key} is no whole number; {REMEDY}")
+    if value is None or value != value // 1 or not 0 <= value <= MOST:
+        raise Unusable(f"{where}: {key} is no whole number up to {MOST}; {REMEDY}")
     return int(value)
 
 
 def begun_at(path):
     """Seconds since 1970 at which the run of a run.json began."""
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
+        run = json.loads(read_regular(path))
     except (ValueError, RecursionError) as error:
         raise Unusable(f"{path} is not JSON, perhaps cut off ({error}); {REMEDY}") from None
     if not isinstance(run, dict) or run.get("schema") != "rueda-run":
         raise Unusable(f"{path} is not the run.json of a run; {REMEDY}")
     try:
         began = datetime.fromisoformat(str(run.get("started_at")).replace("Z", "+00:00"))
-    except ValueError:
+        return (began if began.tzinfo else began.replace(tzinfo=timezone.utc)).timestamp()
+    except (ValueError, OverflowError):
         raise Unusable(f"{path}: started_at is no time; {REMEDY}") from None
-    return (began if began.tzinfo else began.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def of_epoch(row, where):
@@ -126,33 +126,50 @@ def scalars(run_dir):
 
 
 def prepare(folder, overwrite):
-    """Makes the folder, without earlier event files."""
+    """Makes the folder, without event files of earlier calls, and returns whose files it holds and what was removed. Those
+    that this script is not known to have written are somebody else's."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise Unusable(f"{folder} is no folder of its own; name another with --out")
-    earlier = list(folder.glob(EVENTS)) if folder.exists() else []
+    make_folder(folder)
+    ownership = Ownership(folder)
+    earlier = sorted(path.name for path in folder.glob(EVENTS))
+    foreign = [name for name in earlier if not ownership.proven(name)]
+    if foreign:
+        raise Unusable(f"{folder} holds {foreign[0]}, which this script did not write: TensorBoard would show both; name "
+                       "another folder with --out")
     if earlier and not overwrite:
-        raise Unusable(f"{folder} holds {earlier[0].name}: TensorBoard would show both; give --overwrite or another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in earlier:
-        path.unlink()
+        raise Unusable(f"{folder} holds {earlier[0]}: TensorBoard would show both; give --overwrite or another --out")
+    return ownership, ownership.remove_others(())
 
 
-def write(run_dir, folder, overwrite):
-    """Returns the line that tells so. All input is read before anything is written."""
+def events_of(run_dir):
+    """All events of a run, each as TensorBoard's package has it."""
     known = list(scalars(run_dir))
     if not known:
         raise Unusable(f"{run_dir} has no finished epoch yet; write again when it has one")
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
+
+    def event(seconds, step, values):
+        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
+        return Event(wall_time=seconds, step=step, summary=summary)
+
+    return [event(*one) for one in known]
+
+
+def write(run_dir, folder, overwrite):
+    """Returns the lines that tell so. All input is read before anything is written."""
+    events = events_of(run_dir)
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    prepare(folder, overwrite)
+    ownership, removed = prepare(folder, overwrite)
     writer = EventFileWriter(str(folder))
-    for seconds, step, values in known:
-        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
-        writer.add_event(Event(wall_time=seconds, step=step, summary=summary))
+    for event in events:
+        writer.add_event(event)
     writer.close()
-    return f"Written to {folder}: {len(known)} epochs and steps. Show them: tensorboard --logdir {folder}"
+    ownership.write({path.name: read_regular(path) for path in folder.glob(EVENTS)})
+    lines = [f"Removed {folder / name}" for name in removed]
+    return [*lines, f"Written to {folder}: {len(events)} epochs and steps. Show them: tensorboard --logdir {folder}"]
 
 
 def command_line(words):
@@ -166,7 +183,7 @@ def command_line(words):
 
 
 def converted(options):
-    """The line that tells what was written. Whatever goes wrong is Unusable."""
+    """The lines that tell what was written. Whatever goes wrong is Unusable."""
     try:
         return write(options.run_dir, options.out, options.overwrite)
     except ImportError as error:
@@ -177,17 +194,21 @@ def converted(options):
         raise Unusable(f"{options.run_dir}: a file is not text ({error.reason}); {REMEDY}") from None
     except csv.Error as error:
         raise Unusable(str(error)) from None
+    except (ValueError, OverflowError) as error:
+        raise Unusable(f"{options.run_dir}: TensorBoard's package takes not all of it ({error}); {REMEDY}") from None
 
 
 def main():
     try:
         try:
-            print(converted(command_line(sys.argv[1:])))
+            for line in converted(command_line(sys.argv[1:])):
+                print(plotting.printable(line))
         finally:
-            sys.stdout.flush()
+            if sys.stdout:  # none where it was closed
+                sys.stdout.flush()
         return
     except Unusable as error:
-        reason = "".join(c if c.isprintable() else "?" for c in str(error))
+        reason = error
     except OSError as error:
         reason = f"the output: {error.strerror}"
     plotting.end("to_tensorboard", reason, 2)

@@ -12,15 +12,17 @@ counts as one failed case more. Exit code 1 if anything failed.
 import json
 import re
 import sys
-from collections import namedtuple
+from collections import Counter, defaultdict, namedtuple
 
 Count = namedtuple("Count", "passed failed skipped")
 
 ALL_PASSED = re.compile(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$")
 SOME_FAILED = re.compile(r"^test cases:\s*(\d+)((?:\s*\|\s*\d+ [a-z ]+)+)$")
 OWN_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+SKIPPED = re.compile(r"^skipped: (.+?)(?: \((\d+) cases?\))?$")
+NO_REASON = "no reason given"
 NOTHING_RAN = "No tests ran"
-SHOWN = 6  # of the longest tests
+SHOWN = 6  # of the longest tests, and of programs in a line
 GOOD_RESULTS = ("OK", "EXPECTEDFAIL")
 
 
@@ -55,15 +57,27 @@ def count_of_output(output):
 def count_of_program(record):
     """Test cases of one line of the log."""
     result = record["result"]
-    if result == "SKIP":
-        return Count(0, 0, 1)
     good = result in GOOD_RESULTS
     count = count_of_output(record.get("stdout") or "")
+    if result == "SKIP":
+        return Count(0, 0, max(count.skipped if count else 0, 1))
     if count is None:
         return Count(1, 0, 0) if good else Count(0, 1, 0)
     if not good and count.failed == 0:
         return count._replace(failed=1)
     return count
+
+
+def reasons_of_program(record, skipped):
+    """{reason: cases} of those that one line of the log left out, `skipped` in all."""
+    found = Counter()
+    for line in (record.get("stdout") or "").splitlines():
+        if match := SKIPPED.match(line.strip()):
+            found[match[1]] += int(match[2] or 1)
+    known = sum(found.values())
+    if len(found) == 1:  # a line without a number stands for all
+        return {reason: skipped for reason in found}
+    return found + Counter({NO_REASON: max(skipped - known, 0)})
 
 
 def count_of_word(word):
@@ -77,22 +91,31 @@ def read_log(path):
 
 
 def counts_of(arguments):
-    """Yields (name, count) of everything on the command line."""
+    """Yields (name, count, {reason: skipped cases}) of everything on the command line."""
     words = iter(arguments)
     for word in words:
         if word == "--also":
             word = next(words)
-            yield word.split("=")[0], count_of_word(word)
+            yield word.split("=")[0], count_of_word(word), {}
             continue
         try:
             records = read_log(word)
         except (OSError, ValueError) as error:
             print(f"{word} cannot be read, so no test ran: {error}", file=sys.stderr)
-            yield word, Count(0, 1, 0)
+            yield word, Count(0, 1, 0), {}
             continue
         print_slowest(records)
         for record in records:
-            yield record["name"], count_of_program(record)
+            count = count_of_program(record)
+            yield record["name"].split(" / ")[-1], count, reasons_of_program(record, count.skipped) if count.skipped else {}
+
+
+def print_skipped(skipped):
+    """A line for each reason, from {reason: {program: cases}}."""
+    for reason, programs in sorted(skipped.items(), key=lambda one: -sum(one[1].values())):
+        names = list(programs)
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        print(f"skipped {sum(programs.values())}: {reason} ({', '.join(names[:SHOWN])}{more})")
 
 
 def print_slowest(records):
@@ -101,11 +124,14 @@ def print_slowest(records):
 
 
 def main(arguments):
-    total = Count(0, 0, 0)
-    for name, count in counts_of(arguments):
+    total, reasons = Count(0, 0, 0), defaultdict(Counter)
+    for name, count, why in counts_of(arguments):
         if count.failed:
             print(f"failed: {name} ({count.failed} of {sum(count)})")
+        for reason, cases in why.items():
+            reasons[reason][name] += cases
         total = Count(*map(sum, zip(total, count)))
+    print_skipped(reasons)
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}")
     return 1 if total.failed else 0

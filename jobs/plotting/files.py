@@ -69,11 +69,17 @@ def make_folder(path):
     os.makedirs(path, exist_ok=True)
 
 
+def open_regular(path, flags=0):
+    """A regular file, for reading bytes: a pipe or device may keep whoever reads it waiting. Raises OSError."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
 def read_regular(path, flags=0):
-    """The bytes of a regular file: a pipe or device may keep whoever reads it waiting. Raises OSError."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    with open_regular(path, flags) as file:
         return file.read()
 
 

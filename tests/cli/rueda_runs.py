@@ -1,6 +1,7 @@
 """What tests that run the program share: how it is run, alone or below mpiexec and each time with a time limit,
 a folder with a small data set, and how runs end."""
 
+import collections
 import csv
 import itertools
 import json
@@ -274,5 +275,7 @@ def main(words=2):
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     skipped = len(result.skipped)
     passed = max(result.testsRun - failed - skipped, 0)
+    for reason, count in collections.Counter(reason for _, reason in result.skipped).items():
+        print(f"skipped: {reason} ({count} case{'s' * (count > 1)})")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(1 if failed or result.testsRun == 0 else 0)

@@ -3,6 +3,7 @@
 
 import fcntl
 import importlib
+import json
 import os
 import re
 import shutil
@@ -52,6 +53,44 @@ class Mutations(unittest.TestCase):
             with self.subTest(file=file, before=before):
                 self.assertNotEqual(before, after)
                 self.assertEqual((ROOT / file).read_text(encoding="utf-8").count(before), 1)
+
+
+class CountTests(ScriptCase):
+    """What jobs/test.sh says at its end."""
+
+    def test_what_was_skipped_is_named_with_its_reason_before_the_last_line(self):
+        def program(name, stdout, result="OK"):
+            return json.dumps({"name": f"rueda:cli / {name}", "result": result, "duration": 1, "stdout": stdout}) + "\n"
+
+        log = self.folder / "testlog.json"
+        log.write_text(
+            program("unit", "skipped: no AVX-512 (2 cases)\nskipped: no GPU (1 case)\n7 passed, 0 failed, 3 skipped\n")
+            + program("cuda", "skipped: no GPU (4 cases)\n0 passed, 0 failed, 4 skipped\n", "SKIP")
+            + program("ptx", "skipped: no GPU\n", "SKIP") + program("old", "1 passed, 0 failed, 2 skipped\n")
+            + program("mute", "", "SKIP") + program("plain", ""),
+            encoding="utf-8",
+        )  # fmt: skip
+        done = self.run_script("jobs/check/count_tests.py", "--also", "lint=pass", log)
+        lines = ["skipped 6: no GPU (unit, cuda, ptx)", "skipped 3: no reason given (old, mute)", "skipped 2: no AVX-512 (unit)"]
+        self.assertEqual((done.returncode, done.stdout.splitlines()[1:]), (0, [*lines, "10 passed, 0 failed, 11 skipped"]))
+
+    def test_a_test_script_says_why_it_leaves_cases_out(self):
+        self.put({"skips_test.py": """
+import unittest
+from rueda_runs import main
+
+class Case(unittest.TestCase):
+    @unittest.skip("no GPU")
+    def test_one(self): pass
+    @unittest.skip("no GPU")
+    def test_two(self): pass
+    def test_three(self): self.skipTest("no root")
+
+main(0)
+"""})
+        done = self.run_script(self.folder / "skips_test.py", PYTHONPATH=str(ROOT / "tests" / "cli"))
+        self.assertEqual(done.stdout.splitlines()[-3:],
+                         ["skipped: no GPU (2 cases)", "skipped: no root (1 case)", "0 passed, 0 failed, 3 skipped"])  # fmt: skip
 
 
 class FindLibrary(ScriptCase):

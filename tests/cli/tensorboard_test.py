@@ -5,7 +5,6 @@ tensorboard only what does not need it is tested.
 usage: tensorboard_test.py
 """
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -16,8 +15,17 @@ from pathlib import Path
 
 from rueda_runs import main
 
-SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "to_tensorboard.py"
-HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "jobs" / "to_tensorboard.py"
+INSTALLED = str(ROOT / "build-logs" / "tensorboard")  # by jobs/test.sh, where Python has none
+sys.path.append(INSTALLED)
+try:
+    from tensorboard.summary.writer import event_file_writer  # noqa: F401
+
+    MISSING = ""
+except ImportError as error:
+    MISSING = f"no tensorboard in this Python ({error}): jobs/test.sh installs it by pip"
+HAS_TENSORBOARD = not MISSING
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
 EPOCHS = ["epoch", "loss", "val_loss", "accuracy", "val_accuracy", "learning_rate", "seconds", "val_seconds",
           "images_per_second", "joules", *[f"{phase}_seconds" for phase in PHASES]]  # fmt: skip
@@ -52,7 +60,7 @@ class Events(unittest.TestCase):
     def convert(self, *words, **env):
         return subprocess.run(
             [sys.executable, SCRIPT, self.run_dir, *map(str, words)], capture_output=True, text=True, check=False,
-            timeout=300, env={**os.environ, **env},
+            timeout=300, env={**os.environ, "PYTHONPATH": INSTALLED, **env},
         )  # fmt: skip
 
     def refused(self, done, *wanted):
@@ -67,7 +75,7 @@ class Events(unittest.TestCase):
         events.Reload()
         return {tag: [(one.step, one.value, one.wall_time) for one in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
-    @unittest.skipUnless(HAS_TENSORBOARD, "no tensorboard in this Python")
+    @unittest.skipIf(MISSING, MISSING)
     def test_tensorboard_reads_epochs_and_steps(self):
         done = self.convert()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -83,10 +91,23 @@ class Events(unittest.TestCase):
         self.assertEqual(len(read), 9 + 8 + 4 + 8)
         # A second file next to the first would show every value twice.
         self.refused(self.convert(), "--overwrite")
-        self.assertEqual(self.convert("--overwrite").returncode, 0)
+        done = self.convert("--overwrite")
+        self.assertEqual((done.returncode, done.stdout.count(f"Removed {self.run_dir}/tensorboard/events.out.")), (0, 1), done)
         self.assertEqual(self.scalars(), read)
 
-    @unittest.skipUnless(HAS_TENSORBOARD, "no tensorboard in this Python")
+    @unittest.skipIf(MISSING, MISSING)
+    def test_event_files_of_others_stay(self):
+        self.assertEqual(self.convert().returncode, 0)
+        folder = self.run_dir / "tensorboard"
+        (own,) = folder.glob("events.out.*")
+        other = folder / "events.out.tfevents.1.other"
+        for path in (other, own):  # of another program; changed since it was written
+            path.write_bytes(b"mine")
+            self.refused(self.convert("--overwrite"), path.name, "did not write", "--out")
+            self.assertEqual((own.exists(), path.read_bytes()), (True, b"mine"))
+            other.unlink(missing_ok=True)
+
+    @unittest.skipIf(MISSING, MISSING)
     def test_what_a_crash_cut_off_is_left_out(self):
         whole = (self.run_dir / "steps.csv").read_text(encoding="utf-8")
         self.write("steps.csv", whole[: whole.rindex(",0,")])
@@ -96,7 +117,7 @@ class Events(unittest.TestCase):
         self.assertEqual(self.convert("--overwrite").returncode, 0)
         self.assertNotIn("step/loss", self.scalars())
 
-    @unittest.skipUnless(HAS_TENSORBOARD, "no tensorboard in this Python")
+    @unittest.skipIf(MISSING, MISSING)
     def test_no_link_is_followed(self):
         elsewhere = self.run_dir.parent / "elsewhere"
         elsewhere.mkdir()
@@ -112,6 +133,8 @@ class Events(unittest.TestCase):
             ("run.json", '{"schema": "rueda-run", "started_at": "soon\\u001b"}', "started_at"),
             ("epochs.csv", epochs.replace("1,2,2.5", "1,\x1b[31m,2.5"), "epochs.csv: line 2", "loss is no number"),
             ("epochs.csv", epochs.replace("1,2,2.5", "1.5,2,2.5"), "line 2", "epoch is no whole number"),
+            ("epochs.csv", epochs.replace("1,2,2.5", "99999999999999999999,2,2.5"), "line 2", "epoch is no whole number up to"),
+            ("epochs.csv", epochs.replace("1,2,2.5", "1e300,2,2.5"), "line 2", "epoch is no whole number up to"),
             ("epochs.csv", epochs.replace("val_loss", "other"), "no column val_loss"),
             ("epochs.csv", epochs.replace(",0,0\r\n", "\r\n", 1), "line 2", "a cell for each column"),
         ):  # fmt: skip
@@ -126,8 +149,13 @@ class Events(unittest.TestCase):
         (self.run_dir / "steps.csv").unlink()
         self.write("epochs.csv", epochs.splitlines()[0])
         self.refused(self.convert(), "no finished epoch")
-        (self.run_dir / "epochs.csv").unlink()
-        self.refused(self.convert(), "epochs.csv", "rueda train")
+        for name in ("steps.csv", "epochs.csv", "run.json"):
+            self.setUp()
+            (self.run_dir / name).unlink()
+            os.mkfifo(self.run_dir / name)
+            self.refused(self.convert(), name, "it is no regular file", "rueda train")
+        (self.run_dir / name).unlink()
+        self.refused(self.convert(), name, "rueda train")
 
     def test_without_the_package_the_remedy_is_named(self):
         blocker = self.run_dir / "tensorboard.py"
@@ -139,7 +167,7 @@ class Events(unittest.TestCase):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run(
                     [sys.executable, SCRIPT, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=300,
-                    env={**os.environ, "PYTHONUNBUFFERED": ""},
+                    env={**os.environ, "PYTHONPATH": INSTALLED, "PYTHONUNBUFFERED": ""},
                 )  # fmt: skip
             self.refused(done, "the output: No space left on device")
 

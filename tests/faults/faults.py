@@ -129,7 +129,10 @@ class Table:
         failed = sum("failed" in results for results in by_kind.values())
         skipped = sum(results == {"skipped"} for results in by_kind.values())
         text = f"{len(by_kind) - failed - skipped} passed, {failed} failed"
-        return text + (f", {skipped} skipped" if skipped else "")
+        reasons = Counter(next(t["why"] for t in self.trials if t["kind"] == name)
+                          for name, results in by_kind.items() if results == {"skipped"})
+        lines = [f"skipped: {why} ({count} case{'s' * (count > 1)})" for why, count in reasons.items()]
+        return "\n".join([*lines, text + (f", {skipped} skipped" if skipped else "")])
 
     def markdown(self):
         rows = ["| fault | kind | tried | failed | outcomes | killed again | steps lost, most | s to end, most |",

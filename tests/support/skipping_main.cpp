@@ -50,7 +50,9 @@ std::size_t leave_out(Catch::ConfigData& data, const Missing& missing) {
   const std::size_t before = chosen_cases(data);
   data.testsOrTags = without(missing.tag, data.testsOrTags);
   const std::size_t skipped = before - chosen_cases(data);
-  if (skipped > 0) std::cout << "skipped: " << missing.reason << std::endl;
+  if (skipped > 0)
+    std::cout << "skipped: " << missing.reason << " (" << skipped
+              << (skipped > 1 ? " cases)" : " case)") << std::endl;
   return skipped;
 }
 
