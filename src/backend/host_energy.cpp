@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <utility>
@@ -42,25 +43,31 @@ std::string package_of(const std::string& name) {
   return name.substr(0, end);
 }
 
-/// The counter of a zone, in microjoules.
+constexpr double kNear = 10;  ///< joules: what 200 W take in 0.05 s
+/// Joules after which counters that are still near are one: 0.5 %.
+constexpr double kEnough = 200 * kNear;
+
+/// The counter of a zone.
 struct Counter {
   std::string package{};
-  std::size_t value = 0, range = 0;
-  double left_out = 0;  ///< joules that it advanced as the copy of another one
-  bool own = false;     ///< known to be no copy
+  std::size_t value = 0;  ///< microjoules
+  double begin = 0;       ///< joules that it showed at first
+  double advanced = 0;    ///< joules since then, through wraps
+  double left_out = 0;    ///< joules that it advanced as the copy of another one
+  bool own = false;       ///< known to be no copy
 
-  /// Whether both may be one counter, read at two moments. Different ones lie anywhere in their
-  /// range, which is some ten thousand times as wide.
-  bool is_near(const Counter& other) const {
-    constexpr std::size_t kNear = 10'000'000;  // what 200 W take in 0.05 s
-    const std::size_t apart = std::max(value, other.value) - std::min(value, other.value);
-    return std::min(apart, range - std::min(range, apart)) <= kNear;
+  /// Whether both may be one counter, read at two moments. What they show may differ by a constant;
+  /// different counters do not advance alike for long.
+  bool is_near(const Counter& other) const { return std::abs(advanced - other.advanced) <= kNear; }
+  /// Whether they are one beyond doubt.
+  bool is_surely(const Counter& other) const {
+    return std::abs(begin - other.begin) <= kNear || advanced > kEnough;
   }
 };
 
 /// What packages and DRAM count. Cores and uncore are inside a package, psys is
 /// around it, and intel-rapl-mmio shows it again. Some processors show one counter
-/// for each die of a package: it counts once, as long as it is the same.
+/// for each die of a package: it counts once, as long as it advances alike.
 class HostEnergy final : public DeviceMonitor {
  public:
   explicit HostEnergy(fs::path tree) : tree_(std::move(tree)) { energy_joules(); }
@@ -96,10 +103,11 @@ class HostEnergy final : public DeviceMonitor {
   double advance(const fs::path& zone, double seconds) {
     const std::size_t range = number_in(zone / "max_energy_range_uj", 1, SIZE_MAX);
     const std::size_t next = number_in(zone / "energy_uj", 0, range);
-    Counter& counter = counters_.try_emplace(zone, Counter{.value = next}).first->second;
+    const Counter first{.value = next, .begin = 1e-6 * double(next)};
+    Counter& counter = counters_.try_emplace(zone, first).first->second;
     const std::size_t last = std::exchange(counter.value, next);
-    counter.range = range;
     const double joules = 1e-6 * double(next - last + (next < last ? range : 0));
+    counter.advanced += joules;
     if (joules <= 10e3 * seconds) return joules;
     throw InputError(zone.string() + "/energy_uj: it jumped by " + std::to_string(joules) + " J");
   }
@@ -109,22 +117,23 @@ class HostEnergy final : public DeviceMonitor {
   double count(const fs::path& zone, const std::string& name, double joules) {
     Counter& counter = counters_.at(zone);
     counter.package = package_of(name);
-    counter.own = counter.own || shows_before(zone, counter).empty();
+    const Counter* shown = shown_before(zone, counter);
+    counter.own = counter.own || shown == nullptr;
     if (counter.own) return joules + std::exchange(counter.left_out, 0);
-    if (!std::exchange(said_, true))
+    if (counter.is_surely(*shown) && !std::exchange(said_, true))
       log_own(LogLevel::info, "dies of " + counter.package + " of " + host_name() +
                                   " show one energy counter, which counts once");
     counter.left_out += joules;
     return 0;
   }
 
-  /// The zone read before whose counter this one may be; empty: none.
-  fs::path shows_before(const fs::path& zone, const Counter& counter) const {
+  /// The counter of a zone before this one whose copy it may be, or nullptr.
+  const Counter* shown_before(const fs::path& zone, const Counter& counter) const {
     for (const auto& [other, shown] : counters_) {
       if (other == zone || counter.package.empty()) break;
-      if (shown.own && shown.package == counter.package && counter.is_near(shown)) return other;
+      if (shown.own && shown.package == counter.package && counter.is_near(shown)) return &shown;
     }
-    return {};
+    return nullptr;
   }
 
   fs::path tree_;
