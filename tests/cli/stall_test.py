@@ -24,6 +24,7 @@ RUNS = {
     "slow": ("", STALL_SECONDS / 5, "2steps"),
     "never": ("", 3 * STALL_SECONDS, "1step"),
 }
+SLEEPS = ["sleep", "100"]  # in the place of a rank, which never comes
 
 
 class Stall(ProgramCase):
@@ -38,6 +39,9 @@ class Stall(ProgramCase):
         preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), os.path.abspath(cls.paths[2])]))
 
         def run(name):
+            if name not in RUNS:
+                train = [cls.program.binary, "train", *SMALL, "--run-dir", name, "--stall-seconds", str(STALL_SECONDS)]
+                return cls.program.launch("--bind-to", "none", "-n", "2", *train, ":", "-n", "1", *SLEEPS)
             place, disk, cadence = RUNS[name]
             return cls.program.run_ranks(
                 3, "train", *SMALL, "--run-dir", name, "--all-reduce", "ring", "--stall-seconds",
@@ -45,9 +49,10 @@ class Stall(ProgramCase):
                 RUEDA_TEST_SLOW_DISK=str(disk),
             )  # fmt: skip
 
-        at_once = len(RUNS) if PATIENCE == 1 else 1  # slow programs would wait too long for each other
+        names = [*RUNS, "a rank that never comes"]
+        at_once = len(names) if PATIENCE == 1 else 1  # slow programs would wait too long for each other
         with ThreadPoolExecutor(at_once) as pool:
-            cls.results = dict(zip(RUNS, pool.map(run, RUNS)))
+            cls.results = dict(zip(names, pool.map(run, names)))
 
     def test_nothing_stalls(self):
         self.completed(self.results["nothing"])
@@ -74,6 +79,15 @@ class Stall(ProgramCase):
             for message in result.messages:
                 self.assertRegex(message, rf"rueda: stuck outside the ring\. rank [02] on \S+: in {call} for 3[0-9] s")
         self.assertEqual(self.program.record("end")["outcome"], "completed")  # nothing is lost
+
+    def test_a_rank_that_never_comes(self):
+        """The networks of the hosts are not blamed where a rank is missing."""
+        result = self.results["a rank that never comes"]
+        self.assertNotIn(result.code, (0, 2, 75), result)
+        self.assertTrue(result.messages, result)
+        for message in result.messages:
+            self.assertRegex(message, r"stuck outside the ring\. rank [01] on \S+: in MPI_\w+ for 3[0-9] s\. Every rank that")
+            self.assertIn("If one is missing, it never came: look at what was started there. If none is missing, ", message)
 
 
 if __name__ == "__main__":
