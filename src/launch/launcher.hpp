@@ -17,6 +17,19 @@ std::string variable_text(const Environment& environment, const char* name);
 /// The value of an environment variable; null without it.
 const char* environment_variable(const char* name);
 
+/// How this process was started, as its launcher says.
+struct Launch {
+  std::string launcher;  ///< "mpirun", "srun", or "the launcher": another one of MPI
+  std::string told_by;   ///< the variable that says how many processes were started
+  int size = 0;
+  int rank = 0;
+};
+
+/// By whom this process was started, and with how many others; nothing without
+/// a launcher of MPI. A job script of Slurm, and a shell, notebook or desktop
+/// in its allocation, have none: only a step of srun has.
+std::optional<Launch> launch_of(const Environment& environment);
+
 /// This process's rank as its launcher (mpirun, srun ...) says in the
 /// environment, which is known before MPI is up; 0 without a launcher.
 int rank_by_launcher();
@@ -43,9 +56,9 @@ void check_launch(const Environment& environment, int size);
 int launcher_rank(const Environment& environment);
 
 /// This process's number among those of its node as the launcher counts, where
-/// it says: Open MPI, MVAPICH2, Hydra (MPICH, Intel MPI), PALS, PMI, and Slurm
-/// where no other speaks, because below mpirun its number is that of mpirun's
-/// own daemon.
+/// it says: Open MPI, MVAPICH2, Hydra (MPICH, Intel MPI), PALS, PMI, and a step
+/// of Slurm where no other speaks, because below mpirun its number is that of
+/// mpirun's own daemon.
 std::optional<int> launcher_local_rank(const Environment& environment);
 
 }  // namespace rueda

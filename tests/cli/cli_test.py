@@ -226,7 +226,7 @@ class Refusals(ProgramCase):
         self.refused(self.program.run(*summary, **without), *words)
 
     def test_a_process_of_a_larger_job_that_finds_itself_alone(self):
-        launchers = {"SLURM_NTASKS": "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK"}
+        launchers = {"SLURM_STEP_NUM_TASKS": "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK"}
         launchers["WORLD_SIZE"] = "RANK"  # torchrun
         for size, rank in launchers.items():
             self.refused(self.train(**{size: "4", rank: "0"}), size, "4")

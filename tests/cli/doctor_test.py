@@ -146,9 +146,9 @@ class Settings(DoctorTest):
 class Launches(DoctorTest):
     @long
     def test_singletons_below_slurm_are_explained_by_the_first(self):
-        slurm = {"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}
+        slurm = {"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"}
         result, report = self.examine(0, code=1, SLURM_PROCID="0", **slurm)
-        self.assertIn("SLURM_NTASKS=4", self.the_fault(report))
+        self.assertIn("SLURM_STEP_NUM_TASKS=4", self.the_fault(report))
         self.assertIn("srun --mpi=pmix -n 4", result.out)
         self.assertIn("Verdict: will not work", result.out)
         self.assertEqual(self.program.run("doctor", SLURM_PROCID="2", **slurm).out, "")

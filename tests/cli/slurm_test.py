@@ -130,6 +130,8 @@ class Lab:
         # By sbatch itself: the script's own directives, with a GPU that Slurm believes in.
         sbatch = ["sbatch", "--parsable", "--cpus-per-task=2", JOBS / "one-gpu.sh", *SMALL]
         self.jobs["one-gpu"] = self.call(*sbatch, RUEDA_ROOT=None).strip()
+        alone = f"set -e; $RUEDA train {' '.join(SMALL)} --run-dir alone; $RUEDA doctor"
+        self.jobs["alone"] = self.call("sbatch", "--parsable", "--ntasks=2", "--wrap", alone).strip()
         self.scaled = [self.scale(), self.scale()]
 
     def scale(self):
@@ -267,6 +269,11 @@ class ScriptsTest(JobCase):
         for ranks in (1, 2, 4):
             self.trained(facts, ranks, f"np{ranks}")
         self.says(text, Tasks_per_node="4", GPUs_per_node="4 (0,1,2,3)")
+
+    def test_a_script_without_a_launcher_is_one_process(self):
+        _, text = self.completed("alone")
+        self.assertRegex(text, r"launcher +none \(one process\)")
+        self.assertEqual(self.record("alone")["world_size"], 1)
 
     def test_several_nodes_by_srun_and_by_mpirun(self):
         for launcher in ("srun", "mpirun"):

@@ -22,7 +22,8 @@ inline doctor::ClusterFacts good_cluster(int hosts, int ranks_per_host) {
     facts.backend = "cuda";
     facts.versions = {{"rueda", "1.0"}, {"MPI", "Open MPI 5"}};
     facts.host_memory_bytes = 256'000'000'000;
-    facts.launch = {"srun", size, "SLURM_NTASKS", "", true, size, hosts, cores, "SLURM_JOB_GPUS=0"};
+    facts.launch = {"srun", size,  "SLURM_STEP_NUM_TASKS", "", true, size,
+                    hosts,  cores, "SLURM_JOB_GPUS=0"};
     facts.cores = {{cores, ""}, {}, 16, 0, double(cores), {}};
     for (int c = 0; c < 16; ++c) facts.cores.cores.push_back({c});
     for (int c = 0; c < cores; ++c) facts.cores.allowed.push_back(facts.local_rank * cores + c);

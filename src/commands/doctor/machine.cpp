@@ -30,19 +30,12 @@
 namespace rueda::doctor {
 namespace {
 
-/// The variable as a number; `otherwise` if it is absent or none.
-int number(const Environment& environment, const char* name, int otherwise = 0) {
+/// The variable as a number; 0 if it is absent or none.
+int number(const Environment& environment, const char* name) {
   const char* text = environment(name);
-  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  if (text == nullptr || *text < '0' || *text > '9') return 0;
   return std::atoi(text);
 }
-
-/// Launchers and the variables by which each says how many processes it
-/// started, and which this is. Open MPI's mpirun first: it may itself run below
-/// Slurm's srun or inside its allocation.
-constexpr const char* kLaunchers[][3] = {{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-                                         {"srun", "SLURM_NTASKS", "SLURM_PROCID"},
-                                         {"the launcher", "PMI_SIZE", "PMI_RANK"}};
 
 #if RUEDA_WITH_CUDA
 /// Opens the GPU that this rank would take, on the calling thread. Failures become facts.
@@ -138,12 +131,10 @@ LaunchFacts read_launch(const Environment& environment) {
     const bool none = value == nullptr || *value == '\0' || std::string_view(value) == "0";
     if (!none) launch.slurm_gpus = std::string(name) + "=" + value;
   }
-  for (const auto& [launcher, size, rank] : kLaunchers) {
-    if (number(environment, rank, -1) < 0 || number(environment, size, -1) < 0) continue;
-    launch.launcher = launcher;
-    launch.told_size = number(environment, size);
-    launch.told_by = size;
-    break;
+  if (const auto told = launch_of(environment)) {
+    launch.launcher = told->launcher;
+    launch.told_size = told->size;
+    launch.told_by = told->told_by;
   }
   return launch;
 }

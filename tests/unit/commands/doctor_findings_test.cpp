@@ -88,8 +88,8 @@ TEST_CASE("findings on the launch", "[doctor]") {
     cluster.ranks[0].launch = launch;
     return cluster;
   };
-  check(refused({"srun", 4, "SLURM_NTASKS", "refused", true, 4, 1, 16, ""}), kFault,
-        "srun started 4 processes (SLURM_NTASKS=4), but MPI sees a world of 1",
+  check(refused({"srun", 4, "SLURM_STEP_NUM_TASKS", "refused", true, 4, 1, 16, ""}), kFault,
+        "srun started 4 processes (SLURM_STEP_NUM_TASKS=4), but MPI sees a world of 1",
         "srun --mpi=pmix -n 4");
   check(refused({"mpirun", 2, "OMPI_COMM_WORLD_SIZE", "refused", false, 0, 0, 0, ""}), kFault,
         "OMPI_COMM_WORLD_SIZE=2", "mpirun -n 2");

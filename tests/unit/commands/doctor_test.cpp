@@ -35,13 +35,17 @@ TEST_CASE("the launcher is known by its variables", "[doctor]") {
   };
   CHECK(facts({{"SLURM_JOB_ID", "7"},
                {"SLURM_NTASKS", "8"},
+               {"SLURM_STEP_NUM_TASKS", "6"},
                {"SLURM_PROCID", "3"},
                {"SLURM_JOB_NUM_NODES", "2"},
                {"SLURM_CPUS_PER_TASK", "4"},
                {"SLURM_JOB_GPUS", "0,1"}}) ==
-        json_of(LaunchFacts{"srun", 8, "SLURM_NTASKS", "", true, 8, 2, 4, "SLURM_JOB_GPUS=0,1"}));
+        json_of(LaunchFacts{"srun", 6, "SLURM_STEP_NUM_TASKS", "", true, 8, 2, 4,
+                            "SLURM_JOB_GPUS=0,1"}));
   CHECK(facts({}).at("launcher") == "none");
   CHECK(facts({{"SLURM_NTASKS", "8"}}).at("launcher") == "none");  // salloc's shell
+  CHECK(facts({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}).at("launcher") ==
+        "none");  // a script
   const auto mpirun = facts({{"OMPI_COMM_WORLD_SIZE", "2"},
                              {"OMPI_COMM_WORLD_RANK", "0"},
                              {"SLURM_NTASKS", "8"},
@@ -73,12 +77,12 @@ TEST_CASE("one process learns how many ranks mpirun would start", "[doctor]") {
 }
 
 TEST_CASE("training's own check of the launch decides", "[doctor]") {
-  const auto slurm = environment({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}});
+  const auto slurm = environment({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}});
   LaunchFacts launch = read_launch(slurm);
   judge_launch(launch, slurm, 4);
   CHECK(launch.refusal.empty());
   judge_launch(launch, slurm, 1);
-  CHECK_THAT(launch.refusal, Contains("SLURM_NTASKS=4"));
+  CHECK_THAT(launch.refusal, Contains("SLURM_STEP_NUM_TASKS=4"));
 }
 
 TEST_CASE("cores of a host are divided among its ranks", "[doctor]") {
@@ -182,7 +186,7 @@ TEST_CASE("the report fits a page of 80 columns and names what a reader looks fo
   }
   CHECK(longest_line(machine_report(cluster)) <= 80);
   const std::string text = machine_report(good_cluster(2, 2));
-  for (const char* part : {"srun, 4 processes (SLURM_NTASKS); MPI's world: 4 ranks on 2 hosts",
+  for (const char* part : {"srun, 4 processes (SLURM_STEP_NUM_TASKS); MPI's world: 4 ranks on\n",
                            "0-7 of 16, bound", "8-15 of 16, bound", "GPU-node1-1", "80.0 GB",
                            "79.0 GB", "compiled yes, reported yes", "driver for CUDA up to 13.0"}) {
     CHECK_THAT(text, Contains(part));

@@ -18,6 +18,23 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
+/// What Slurm sets for a job script that asked for four tasks: not a task of several.
+const Variables kJobScript = {
+    {"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}};
+
+Variables with(Variables variables, const Variables& more) {
+  for (const auto& [name, value] : more) variables[name] = value;
+  return variables;
+}
+
+/// What Slurm sets for a task of a step.
+Variables step(int tasks, int rank) {
+  return with(kJobScript, {{"SLURM_STEP_NUM_TASKS", std::to_string(tasks)},
+                           {"SLURM_NTASKS", std::to_string(tasks)},
+                           {"SLURM_PROCID", std::to_string(rank)},
+                           {"SLURM_LOCALID", std::to_string(rank)}});
+}
+
 TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
   struct Case {
     Variables variables;
@@ -28,25 +45,32 @@ TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
            {{}, 1},
            {{}, 4},
            {{{"OMPI_COMM_WORLD_SIZE", "4"}}, 4},
-           {{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}, 4},
-           {{{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}}, 1},
+           {step(4, 0), 4},
+           {step(1, 0), 1},
            {{{"PMI_SIZE", "1"}}, 1},
            {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, 3},
-           // An allocation of several tasks does not forbid a run of one rank.
+           // An allocation of several tasks does not forbid a run of one rank: in salloc's shell, a
+           // job script, notebook or desktop, in an interactive step, below any mpiexec.
            {{{"SLURM_NTASKS", "4"}}, 1},
-           {{{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}, 1},
+           {kJobScript, 1},
+           {with(kJobScript, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_STEP_ID", "0"}}), 1},
+           {with(kJobScript, {{"OMPI_COMM_WORLD_SIZE", "1"}}), 1},
+           {with(kJobScript, {{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}}), 1},
+           {with(kJobScript, {{"MV2_COMM_WORLD_SIZE", "1"}, {"MV2_COMM_WORLD_RANK", "0"}}), 1},
+           {with(step(4, 2), {{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}}), 1},
            // Values that are no numbers say nothing.
            {{{"OMPI_COMM_WORLD_SIZE", ""}}, 1},
-           {{{"SLURM_NTASKS", "4(x2)"}, {"SLURM_PROCID", "0"}}, 1},
+           {{{"SLURM_STEP_NUM_TASKS", "4(x2)"}, {"SLURM_PROCID", "0"}}, 1},
            // mpirun of another make, srun without a plugin, a foreign process manager.
            {{{"OMPI_COMM_WORLD_SIZE", "4"}},
             1,
             {"OMPI_COMM_WORLD_SIZE=4", "a world of 1", "mpirun"}},
            {{{"OMPI_COMM_WORLD_SIZE", "4"}}, 2, {"a world of 2"}},
-           {{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "2"}},
-            1,
-            {"SLURM_NTASKS=4", "srun --mpi=pmix"}},
+           {step(4, 2), 1, {"SLURM_STEP_NUM_TASKS=4", "srun --mpi=pmix", "srun --mpi=pmi2"}},
+           {with(step(4, 2), {{"PMI_SIZE", "4"}, {"PMI_RANK", "2"}}), 1, {"Slurm started 4"}},
            {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, 1, {"PMI_SIZE=3"}},
+           {with(kJobScript, {{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}), 1, {"PMI_SIZE=3"}},
+           {{{"MV2_COMM_WORLD_SIZE", "3"}}, 1, {"MV2_COMM_WORLD_SIZE=3"}},
            // Launchers that know nothing of MPI; a WORLD_SIZE alone may be of the shell.
            {{{"WORLD_SIZE", "2"}}, 1},
            {{{"WORLD_SIZE", "1"}, {"RANK", "0"}}, 1},
@@ -73,25 +97,44 @@ TEST_CASE("the launcher's rank tells who speaks", "[launch_check]") {
   CHECK(launcher_rank(environment({{"RANK", "2"}})) == 0);
   CHECK(launcher_rank(environment({{"RANK", "2"}, {"TORCHELASTIC_RUN_ID", "none"}})) == 2);
   CHECK(launcher_rank(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"SLURM_PROCID", "0"}})) == 1);
+  // Ranks of another MPI's mpiexec in a job script, and on a node that it reached by srun.
+  const Variables hydra = {{"PMI_SIZE", "8"}, {"PMI_RANK", "3"}};
+  CHECK(launcher_rank(environment(with(kJobScript, hydra))) == 3);
+  CHECK(launcher_rank(environment(with(step(2, 1), hydra))) == 3);
+}
+
+TEST_CASE("who started a process, and how many, is asked of the launcher, not of the allocation",
+          "[launch_check]") {
+  const auto told = [](const Variables& variables) {
+    const auto launch = launch_of(environment(variables));
+    if (!launch) return std::string("nobody");
+    return launch->launcher + " " + std::to_string(launch->size) + " by " + launch->told_by;
+  };
+  CHECK(told({}) == "nobody");
+  CHECK(told(kJobScript) == "nobody");
+  CHECK(told(step(4, 1)) == "srun 4 by SLURM_STEP_NUM_TASKS");
+  CHECK(told(with(step(4, 1), {{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}})) ==
+        "srun 4 by SLURM_STEP_NUM_TASKS");
+  const Variables hydra = {{"PMI_SIZE", "8"}, {"PMI_RANK", "3"}};
+  CHECK(told(with(step(2, 1), hydra)) == "the launcher 8 by PMI_SIZE");
+  CHECK(told(with(kJobScript, hydra)) == "the launcher 8 by PMI_SIZE");
+  CHECK(told(with(step(2, 1), {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}})) ==
+        "mpirun 2 by OMPI_COMM_WORLD_SIZE");
 }
 
 TEST_CASE("every launcher's local rank is found", "[launch_check]") {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-        "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
-    CAPTURE(name);
-    CHECK(launcher_local_rank(environment({{name, "3"}})) == 3);
-  }
-  CHECK_FALSE(launcher_local_rank(environment({})).has_value());
-  CHECK_FALSE(launcher_local_rank(environment({{"SLURM_LOCALID", "x"}})).has_value());
-}
-
-TEST_CASE("below mpirun Slurm's local rank is its daemon's", "[launch_check]") {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
                            "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"}) {
     CAPTURE(name);
-    CHECK(launcher_local_rank(environment({{"SLURM_LOCALID", "0"}, {name, "2"}})) == 2);
+    CHECK(launcher_local_rank(environment({{name, "3"}})) == 3);
+    // Slurm's below mpirun is that of mpirun's own daemon.
+    CHECK(launcher_local_rank(environment(with(step(2, 0), {{name, "2"}}))) == 2);
   }
+  CHECK(launcher_local_rank(environment(step(4, 3))) == 3);
+  CHECK_FALSE(launcher_local_rank(environment({})).has_value());
+  CHECK_FALSE(launcher_local_rank(environment(kJobScript)).has_value());
+  CHECK_FALSE(
+      launcher_local_rank(environment(with(step(4, 3), {{"SLURM_LOCALID", "x"}}))).has_value());
 }
 
 CudaSignals open_mpi(Answer compiled, Answer reported, Answer parameter) {
