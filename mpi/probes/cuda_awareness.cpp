@@ -9,6 +9,8 @@
 #include <mpi-ext.h>  // Open MPI's extensions, MVAPICH2's too
 #endif
 
+#include "launch/settings.hpp"
+
 namespace rueda {
 namespace {
 
@@ -126,16 +128,28 @@ CudaVerdict judge_mvapich(const CudaSignals& signals) {
   return {false, "this MVAPICH2 was built without support for GPU memory, MV2_USE_CUDA=1 or not"};
 }
 
+/// UCX_TLS of the environment, else of a file.
+FileSetting ucx_tls(const Environment& environment) {
+  if (const char* value = environment("UCX_TLS")) return {"UCX_TLS", value, "", 0};
+  for (const FileSetting& one : file_settings(environment, setting_files(environment)))
+    if (one.name == "UCX_TLS") return one;
+  return {};
+}
+
 }  // namespace
 
 CudaSignals read_cuda_signals(const Environment& environment) {
+  const FileSetting ucx = ucx_tls(environment);
+  std::string place;
+  if (!ucx.file.empty()) place = fmt::format(" (line {} of {})", ucx.line, ucx.file);
   return {.library = mpi_library_version(),
           .compiled = compiled_answer(),
           .reported = reported_answer(),
           .parameter = parameter_answer(),
           .cray_enabled = switch_of(environment, "MPICH_GPU_SUPPORT_ENABLED"),
           .mvapich_enabled = switch_of(environment, "MV2_USE_CUDA"),
-          .ucx_transports = variable_text(environment, "UCX_TLS")};
+          .ucx_transports = ucx.value,
+          .ucx_place = place};
 }
 
 bool admits_cuda(const std::string& ucx_transports) {
@@ -149,7 +163,7 @@ bool admits_cuda(const std::string& ucx_transports) {
 
 CudaVerdict judge_cuda_awareness(const CudaSignals& signals) {
   if (!admits_cuda(signals.ucx_transports)) {
-    return {false, "UCX_TLS=" + signals.ucx_transports +
+    return {false, "UCX_TLS=" + signals.ucx_transports + signals.ucx_place +
                        " leaves UCX no transport for GPU memory; add cuda to it, or unset it"};
   }
   if (names(signals.library, "Open MPI")) return judge_open_mpi(signals);

@@ -30,8 +30,10 @@ struct CudaSignals {
   Answer cray_enabled = Answer::unknown;
   /// MVAPICH2 takes GPU memory only with MV2_USE_CUDA=1.
   Answer mvapich_enabled = Answer::unknown;
-  /// UCX_TLS, the transports that UCX is restricted to; empty if it is not set.
+  /// UCX_TLS of the environment or a ucx.conf: the transports that UCX is restricted to; empty if
+  /// it is not set.
   std::string ucx_transports;
+  std::string ucx_place{};  ///< " (line 2 of FILE)" where it comes from one
 };
 
 /// Whether MPI is to be handed pointers to GPU memory, and why: one sentence

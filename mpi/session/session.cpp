@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include "base/text.hpp"
+#include "launch/settings.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -28,6 +29,12 @@ constexpr std::array<MpiLevel, 4> kLevels = {{{MPI_THREAD_SINGLE, "MPI_THREAD_SI
                                               {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}}};
 
 const MpiLevel& mpi_level(ThreadLevel level) { return kLevels.at(std::size_t(level)); }
+
+/// A variable would override the user's file.
+void set_where_nobody_has(const char* name, const char* value) {
+  const auto set = file_settings(environment_variable, setting_files(environment_variable));
+  if (std::ranges::count(set, name, &FileSetting::name) == 0) setenv(name, value, 0);
+}
 
 }  // namespace
 
@@ -69,9 +76,9 @@ void Session::abort(ExitCode code) noexcept {
   end_process("", code);
 }
 
-void prefer_tcp_streams() { setenv("OMPI_MCA_btl_tcp_flags", "0x1", 0); }
+void prefer_tcp_streams() { set_where_nobody_has("OMPI_MCA_btl_tcp_flags", "0x1"); }
 
-void leave_ucx_out_of_windows() { setenv("OMPI_MCA_osc", "^ucx", 0); }
+void leave_ucx_out_of_windows() { set_where_nobody_has("OMPI_MCA_osc", "^ucx"); }
 
 std::string mpi_library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};

@@ -49,12 +49,14 @@ class Session {
 /// Makes Open MPI, before it is initialised, send large messages over TCP as streams (btl_tcp_flags
 /// 0x1) instead of remote writes, its default. With remote writes two ranks that exchange large
 /// messages both ways, as every ring does, take turns on a link that could carry both at once: up
-/// to twice the time (docs/ring.md). A value in the environment stays.
+/// to twice the time (docs/ring.md). A value in the environment or the
+/// user's file (~/.openmpi/mca-params.conf) stays.
 void prefer_tcp_streams();
 
 /// Makes Open MPI, before it is initialised, ask UCX for no window. rueda's lie in the memory of
 /// one host, which UCX does not make, and Open MPI 5 prints an error for each rank when it asks and
-/// there is no network for UCX. A value in the environment stays.
+/// there is no network for UCX. A value in the environment or the
+/// user's file (~/.openmpi/mca-params.conf) stays.
 void leave_ucx_out_of_windows();
 
 /// What the MPI library says of itself: its first line, for example "Open MPI

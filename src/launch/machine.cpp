@@ -26,6 +26,7 @@
 #include "base/start_thread.hpp"
 #include "base/text.hpp"
 #include "launch/control_group.hpp"
+#include "launch/settings.hpp"
 
 namespace rueda {
 namespace {
@@ -171,6 +172,8 @@ void widen_default_binding(char** arguments) {
   for (const std::string& file :
        {std::string("self/environ"), parent + "/environ", parent + "/cmdline"})
     launch << std::ifstream("/proc/" + file).rdbuf();
+  for (const auto& one : file_settings(environment_variable, setting_files(environment_variable)))
+    launch << one.name << '=' << one.value << '\0';
   if (!launch || asks_for_binding(launch.str())) return;
   const auto share = rank_share(machine_cores(), daemons, *ranks, *local);
   cpu_set_t set;

@@ -13,6 +13,7 @@
 #include "cuda/device/device_query.hpp"
 #include "display/text.hpp"
 #include "launch/machine.hpp"
+#include "launch/settings.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/data/dataset.hpp"
@@ -26,7 +27,13 @@ namespace rueda::doctor {
 // Steps of a run that others have to know by name.
 inline constexpr const char* kFirstStep = "look at this machine";  ///< which no rank waits in
 inline constexpr const char* kStartStep = "start MPI";
+inline constexpr const char* kTeamStep = "start the threads";  ///< which OpenMP may end
 inline constexpr const char* kTransferStep = "transfer";
+
+/// What may keep MPI from starting, and the line that changes it, each.
+using Obstacles = std::vector<std::array<std::string, 2>>;
+inline constexpr const char* kMoreThreads =
+    "ulimit -u, or the pids limit of the container or job; else fewer ranks or --threads";
 
 /// How the process was started, from its environment.
 struct LaunchFacts {
@@ -41,6 +48,8 @@ struct LaunchFacts {
   std::string slurm_gpus;       ///< what Slurm says of GPUs, as NAME=VALUE; empty if nothing
   bool refuses_root = false;    ///< Open MPI's mpirun would not start for this user, who is root
   std::vector<std::string> settings{};  ///< variables that steer MPI and threads, as NAME=VALUE
+  std::vector<FileSetting> file_settings{};  ///< the same in files that MPI and UCX read
+  Obstacles obstacles{};                     ///< where MPI does not start, they may be why
 };
 
 /// Processor cores that the rank may use, and what training would run on them.
@@ -52,6 +61,7 @@ struct CoreFacts : ThreadChoice {
   CoreList cores;            ///< of the host or the control group, as `machine_cores` gives them
   std::size_t launcher = 0;  ///< processors of the launcher, which may bind to fewer; 0: unknown
   double got = 1;            ///< part of its cores' time that it got, all ranks busy at once
+  int team = 0;  ///< of `threads` that OpenMP was asked for, those it gave; 0: not asked
 };
 
 /// GPUs as the rank sees them.
@@ -217,8 +227,8 @@ std::vector<std::string> shared_addresses(const ClusterFacts& cluster);
 
 /// Settings of a rank that may be the cause of a finding.
 struct Steering {
-  std::string what;    ///< " (NAME=VALUE is set)" of each
-  std::string change;  ///< "unset NAME; " of each
+  std::string what;    ///< " (NAME=VALUE is set)" of each, and where if in a file
+  std::string change;  ///< "unset NAME; " of each, or what makes its line in a file a comment
 };
 inline constexpr const char* kMessageSettings =
     "^(OMPI_MCA_(btl|pml|mtl|osc)|UCX_|FI_|MPICH_|I_MPI_)";
@@ -231,7 +241,15 @@ inline constexpr const char* kOwnSettings =
 inline constexpr const char* kLeavesItsCore = "^OMPI_MCA_mpi_yield_when_idle=1$";
 inline constexpr const char* kThreadSettings =
     "^(OMP_PROC_BIND|OMP_PLACES|[GK].*AFFINITY)=(?!false|none)";
+/// What the package of a distribution sets in a file: it leaves out what only networks need.
+inline constexpr const char* kPackaged =
+    "^OMPI_MCA_(btl|mtl|osc|pml)=\\^(,?(ofi|openib|pt2pt|ucx|uct))+$";
+/// The settings that match, as NAME=VALUE of a variable, without those that are never the cause.
 Steering settings_like(const char* pattern, const LaunchFacts& launch);
+/// By these OpenMP gives fewer threads than it is asked for.
+inline constexpr const char* kTeamSettings =
+    "^(OMP_THREAD_LIMIT=|OMP_MAX_ACTIVE_LEVELS=0|KMP_(DEVICE_THREAD_LIMIT|ALL_THREADS|MAX_THREADS)="
+    ")";
 
 /// The ranks of each host, in order.
 inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const Ranks& ranks) {

@@ -14,6 +14,11 @@ inline auto fields_of(const NetworkInterface&) {
                     Field{"name", &NetworkInterface::name}, Field{"up", &NetworkInterface::up}};
 }
 
+inline auto fields_of(const FileSetting&) {
+  return std::tuple{Field{"file", &FileSetting::file}, Field{"line", &FileSetting::line},
+                    Field{"name", &FileSetting::name}, Field{"value", &FileSetting::value}};
+}
+
 inline auto fields_of(const CudaDevice&) {
   return std::tuple{Field{"memory_bytes", &CudaDevice::memory_bytes},
                     Field{"name", &CudaDevice::name}, Field{"ordinal", &CudaDevice::ordinal},
@@ -25,8 +30,10 @@ inline auto fields_of(const CudaDevice&) {
 namespace rueda::doctor {
 
 inline auto fields_of(const LaunchFacts&) {
-  return std::tuple{Field{"in_slurm", &LaunchFacts::in_slurm},
+  return std::tuple{Field{"file_settings", &LaunchFacts::file_settings},
+                    Field{"in_slurm", &LaunchFacts::in_slurm},
                     Field{"launcher", &LaunchFacts::launcher},
+                    Field{"obstacles", &LaunchFacts::obstacles},
                     Field{"refusal", &LaunchFacts::refusal},
                     Field{"refuses_root", &LaunchFacts::refuses_root},
                     Field{"settings", &LaunchFacts::settings},
@@ -43,7 +50,7 @@ inline auto fields_of(const CoreFacts&) {
                     Field{"got", &CoreFacts::got},         Field{"launcher", &CoreFacts::launcher},
                     Field{"online", &CoreFacts::online},   Field{"quota", &CoreFacts::quota},
                     Field{"remark", &CoreFacts::remark},   Field{"share", &CoreFacts::share},
-                    Field{"threads", &CoreFacts::threads}};
+                    Field{"team", &CoreFacts::team},       Field{"threads", &CoreFacts::threads}};
 }
 
 inline auto fields_of(const DeviceFacts&) {

@@ -23,11 +23,18 @@ Finding find_in_progress(const ClusterFacts& cluster) {
   const auto& [step, trouble, own] = cluster.progress;
   if (trouble.empty()) return {};
   const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
-  const auto& [set, unset] = settings_like(kMessageSettings, launch);
+  auto [set, unset] = settings_like(kMessageSettings, launch);
+  if (step == kStartStep) {
+    for (const auto& [why, remedy] : launch.obstacles) {
+      set += fmt::format(" ({})", why);
+      unset += remedy + "; ";
+    }
+  }
   std::string what = fmt::format("the step \"{}\" {}{}", step, trouble, set);
   if (launch.told_size > 1) what += "; ranks that failed by themselves report it above";
   std::string change =
       "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout 600";
+  if (step == kTeamStep) change = kMoreThreads;
   const bool never_met = step == kStartStep && launch.launcher == "srun";
   if (never_met) change = srun_by_pmix(launch, "doctor");
   return {Severity::fault, what, unset + change};
@@ -70,6 +77,25 @@ Finding find_in_launch(const ClusterFacts& cluster) {
                               launch.slurm_tasks, first.size),
           .change = fmt::format("{} -n {} rueda train ...",
                                 launch.launcher == "srun" ? "srun" : "mpirun", launch.slurm_tasks)};
+}
+
+/// A rank whose parallel regions have fewer threads than it asked for; empty: it is none.
+std::string small_team(const RankFacts& rank) {
+  const auto& [threads, team] = std::pair(rank.cores.threads, rank.cores.team);
+  if (team == 0 || team >= threads) return "";
+  return fmt::format("OpenMP gives {} of {}{}", team, counted(std::size_t(threads), "thread"),
+                     settings_like(kTeamSettings, rank.launch).what);
+}
+
+void find_in_teams(const ClusterFacts& cluster, Findings& findings) {
+  for (const auto& [said, ranks] : ranks_by(cluster.ranks, small_team)) {
+    const RankFacts& first = cluster.ranks.at(std::size_t(ranks.front()));
+    const std::string unset = settings_like(kTeamSettings, first.launch).change;
+    std::string change = fmt::format("rueda train --threads {}", first.cores.team);
+    if (!unset.empty()) change = unset + "or " + change;
+    const std::string who = ranks_text(ranks, cluster.ranks.size());
+    findings.push_back({.what = who + ": " + said, .change = change});
+  }
 }
 
 /// What keeps the mpirun from starting that comes after this look at the machine.
@@ -231,12 +257,22 @@ bool awaits_open_mpi(const RankFacts& alone) {
 }
 
 Steering settings_like(const char* pattern, const LaunchFacts& launch) {
+  const std::regex wanted(pattern), own(kOwnSettings), packaged(kPackaged);
   Steering all;
   for (const std::string& one : launch.settings) {
-    if (!std::regex_search(one, std::regex(pattern))) continue;
-    if (std::regex_search(one, std::regex(kOwnSettings))) continue;
+    if (!std::regex_search(one, wanted) || std::regex_search(one, own)) continue;
     all.what += " (" + one + " is set)";
     all.change += "unset " + one.substr(0, one.find('=')) + "; ";
+  }
+  for (const FileSetting& setting : launch.file_settings) {
+    const std::string one = setting.name + "=" + setting.value;
+    if (!std::regex_search(one, wanted) || std::regex_search(one, own) ||
+        std::regex_search(one, packaged))
+      continue;
+    all.what += fmt::format(" ({} is set in line {} of {})", setting.own_text(), setting.line,
+                            setting.file);
+    all.change += fmt::format("sed -i --follow-symlinks '{}s/^/# /' {}; ", setting.line,
+                              shell_word(setting.file));
   }
   return all;
 }
@@ -260,6 +296,7 @@ Findings all_findings(const ClusterFacts& cluster) {
     find_in_devices(cluster, findings);
     findings.push_back(find_in_transfers(cluster));
     find_in_data(cluster, findings);
+    find_in_teams(cluster, findings);
     find_in_cores(cluster, findings);
   }
   std::erase_if(findings, [](const Finding& finding) { return finding.what.empty(); });

@@ -9,13 +9,14 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <span>
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/waiting.hpp"
 #include "commands/doctor/process.hpp"
 #include "display/text.hpp"
 #include "launch/control_group.hpp"
@@ -70,31 +71,6 @@ bool share_memory(const RankFacts& rank, const RankFacts& other) {
   if (!on_device(rank)) return other.host == rank.host;
   const CudaDevice* gpu = other.device.taken();
   return gpu != nullptr && gpu->uuid == rank.device.taken()->uuid;
-}
-
-/// Takes the first of the words that `text` begins with; false if it is none of them.
-bool take_one_of(std::string_view& text, std::span<const char* const> words) {
-  for (const char* word : words)
-    if (take(text, word)) return true;
-  return false;
-}
-
-/// Those that somebody set, not those in which Open MPI's launcher tells its
-/// processes who they are.
-std::vector<std::string> settings() {
-  constexpr std::array kSteer = {"OMPI_MCA_", "PRTE_MCA_", "UCX_", "FI_",   "MPICH_",
-                                 "I_MPI_",    "OMP_",      "KMP_", "GOMP_", "NCCL_"};
-  constexpr std::array kLauncher = {"orte_",         "ess",      "pmix",
-                                    "initial_wdir",  "PREFIXES", "mpi_oversubscribe",
-                                    "shmem_RUNTIME", "cpu_type", "num_procs"};
-  std::vector<std::string> found;
-  for (char** one = environ; *one != nullptr; ++one) {
-    std::string_view rest = *one;
-    if (take_one_of(rest, kSteer) && !take_one_of(rest, kLauncher))
-      found.push_back(printable(*one));
-  }
-  std::ranges::sort(found);
-  return found;
 }
 
 /// Open MPI's mpirun wants to be told twice.
@@ -176,11 +152,63 @@ std::string why_no_single_copy() {
   return std::string("process_vm_readv: ") + std::strerror(errno);
 }
 
-RankFacts look_at_machine(const Environment& environment, BackendChoice backend) {
+namespace {
+
+void sleep_until_stopped(const std::stop_token& stop) {
+  while (!stops_within(stop, 1)) continue;
+}
+
+/// Whether this process may start as many threads as MPI does.
+bool has_room_for_threads() {
+  constexpr int kOfMpi = 16;  // and of the daemon that it starts where there is no launcher
+  std::vector<std::jthread> team;
+  try {
+    for (int i = 0; i < kOfMpi; ++i) team.emplace_back(sleep_until_stopped);
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+/// Why Open MPI cannot make its files in `folder`; empty if it can.
+std::string why_no_files(const std::string& folder) {
+  constexpr double kLeastRoom = 10e6;  // bytes
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return std::strerror(errno);
+  struct statvfs room {};
+  if (::statvfs(folder.c_str(), &room) != 0 ||
+      double(room.f_bavail) * double(room.f_frsize) >= kLeastRoom)
+    return "";
+  return std::strerror(ENOSPC);
+}
+
+}  // namespace
+
+Obstacles obstacles_to_start(const Environment& environment) {
+  Obstacles found;
+  if (variable_text(environment, "HOME").empty())
+    found.push_back({"HOME is not set", "export HOME=$PWD"});
+  if (variable_text(environment, "PATH").empty())
+    found.push_back({"PATH is not set", "export PATH=/usr/local/bin:/usr/bin:/bin"});
+  std::string folder = "/tmp";
+  for (const char* name : {"TMP", "TEMP", "TMPDIR"})  // the last one that is set
+    if (const char* named = environment(name)) folder = named;
+  if (const std::string why = why_no_files(folder); !why.empty())
+    found.push_back({fmt::format("temporary files cannot be made in {}: {}", one_line(folder), why),
+                     "export TMPDIR=FOLDER  of the host's own disk, with room"});
+  if (!has_room_for_threads())
+    found.push_back({"the limit of processes leaves no room for MPI's threads", kMoreThreads});
+  return found;
+}
+
+RankFacts look_at_machine(const Environment& environment, BackendChoice backend,
+                          const std::vector<std::string>& parameter_files) {
   RankFacts facts;
   facts.host = host_name();
   facts.launch = read_launch(environment);
-  facts.launch.settings = settings();
+  facts.launch.settings = setting_variables();
+  facts.launch.file_settings =
+      file_settings(environment, setting_files(environment, parameter_files));
+  facts.launch.obstacles = obstacles_to_start(environment);
   facts.launch.refuses_root = ::geteuid() == 0 && !allows_root(environment);
   facts.cores.allowed = allowed_cores();
   facts.cores.cores = machine_cores();

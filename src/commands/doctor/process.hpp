@@ -80,9 +80,13 @@ void judge_launch(LaunchFacts& launch, const Environment& environment, int size)
 /// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
 void share_out_cores(Ranks& ranks);
 
+/// What keeps Open MPI from starting here, and what changes it.
+Obstacles obstacles_to_start(const Environment& environment);
+
 /// All that a rank can know before MPI is initialised: that is when to call it,
-/// since it opens a GPU.
-RankFacts look_at_machine(const Environment& environment, BackendChoice backend);
+/// since it opens a GPU. `parameter_files`: as Open MPI names them.
+RankFacts look_at_machine(const Environment& environment, BackendChoice backend,
+                          const std::vector<std::string>& parameter_files);
 
 /// Bytes that every rank has for training on what its backend trains on: the
 /// least over ranks of the free memory, divided by the ranks that share it,

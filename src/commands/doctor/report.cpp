@@ -113,7 +113,9 @@ std::string slurm_text(const LaunchFacts& launch) {
 
 /// How many ranks Open MPI's mpirun starts on this machine; empty: no matter.
 std::string slots_text(const RankFacts& first) {
-  const bool more = std::ranges::count(first.launch.settings, kOversubscribe) > 0;
+  bool more = std::ranges::count(first.launch.settings, kOversubscribe) > 0;
+  for (const FileSetting& one : first.launch.file_settings)
+    more = more || one.name + "=" + one.value == kOversubscribe;
   if (!awaits_open_mpi(first) || more || first.cores.cores.empty()) return "";
   return fmt::format(
       "mpirun starts up to {} here, one for each core; for more: mpirun --oversubscribe, or "
@@ -135,6 +137,8 @@ std::string launch_section(const ClusterFacts& cluster) {
       {"launcher", launcher_text(first, ranks_by_host(cluster.ranks).size())},
       {"Slurm", slurm_text(first.launch)},
       {"settings", settings}};
+  for (const std::string& text : texts_by_file(first.launch.file_settings))
+    rows.emplace_back("in a file", text);
   if (const std::string slots = slots_text(first); !slots.empty())
     rows.emplace_back("slots", slots);
   rows.emplace_back("versions", versions);

@@ -1,10 +1,17 @@
 #include <chrono>
 #include <memory>
 
+#include <fcntl.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "base/core_time.hpp"
+#include "base/files.hpp"
 #include "commands/doctor/process.hpp"
 #include "launch/launcher.hpp"
 #include "mpi/probes/link_probe.hpp"
+#include "mpi/probes/parameter_files.hpp"
 #include "mpi/session/communicator.hpp"
 #include "run/wiring/device_choice.hpp"
 
@@ -98,6 +105,37 @@ std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
   return all;
 }
 
+/// Threads that OpenMP gives for a parallel region that asks for `threads`. Where the system starts
+/// no more, its library ends the process.
+int team_size(int threads) {
+  int team = threads;
+#ifdef _OPENMP
+  omp_set_dynamic(0);
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+  team = omp_get_num_threads();
+#endif
+  return team;
+}
+
+/// Open MPI is asked in a process of its own: it reads all of its settings for that, and those that
+/// are made before it starts (Session) would come too late.
+std::vector<std::string> asked_parameter_files() {
+  constexpr int kMilliseconds = 5000;
+  Child asked([](int channel) {
+    const OpenFile nowhere("/dev/null", O_WRONLY);
+    dup2(nowhere.fd(), STDERR_FILENO);  // what is wrong with its settings it says when it starts
+    const std::string line = text_of(json_of(open_mpi_parameter_files())) + "\n";
+    return int(write(channel, line.data(), line.size()) < 0);
+  });
+  std::vector<std::string> files;
+  if (const auto line = asked.next_line(kMilliseconds)) {
+    const auto json = parse_json(*line);
+    read_value(JsonView(json), files);
+  }
+  return files;
+}
+
 class Worker {
  public:
   Worker(const DoctorOptions& options, int channel) : options_(options), channel_(channel) {
@@ -106,7 +144,7 @@ class Worker {
 
   void run() {
     begin(kFirstStep, kPlain);
-    facts_ = look_at_machine(environment_variable, options_.backend);
+    facts_ = look_at_machine(environment_variable, options_.backend, asked_parameter_files());
     keep({facts_});
     inject(fault_, "-start");
     begin(kStartStep, kSlow);
@@ -133,9 +171,11 @@ class Worker {
   void use_mpi() {
     Communicator world;
     introduce(world);
+    const int threads = ranks_.at(std::size_t(world.rank())).cores.threads;
+    begin(kTeamStep, kPlain);
+    if (facts_.backend == "cpu") facts_.cores.team = team_size(threads);
     begin("time the cores", kPlain);
     world.barrier();
-    const int threads = ranks_.at(std::size_t(world.rank())).cores.threads;
     facts_.cores.got = busy_core_time(threads, kBusySeconds).share();
     begin("messages between neighbours", kSlow);
     const auto buffer = make_buffer(false);

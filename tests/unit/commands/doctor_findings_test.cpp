@@ -172,6 +172,28 @@ TEST_CASE("a rank that does not get the time of its own cores is named", "[docto
         "unset OMPI_MCA_mpi_yield_when_idle; #SBATCH --exclusive");
 }
 
+TEST_CASE("OpenMP that gives fewer threads is named with the variable", "[doctor]") {
+  const auto team = [](int threads) {
+    ClusterFacts cluster = cpu_cluster(2, 2);
+    for (RankFacts& rank : cluster.ranks) {
+      rank.cores.team = threads;
+      rank.launch.settings = {"OMP_NUM_THREADS=4"};
+    }
+    return cluster;
+  };
+  CHECK(all_findings(team(8)).empty());
+  CHECK(all_findings(team(0)).empty());  // never asked: a GPU computes
+  check(team(3), kRemark, "all ranks: OpenMP gives 3 of 8 threads", "rueda train --threads 3");
+  const auto other = one(team(8), 3, [](RankFacts& r) { r.cores.team = 2; });
+  check(other, kRemark, "rank 3: OpenMP gives 2 of 8 threads", "--threads 2");
+  for (const std::string set : {"OMP_THREAD_LIMIT=1", "OMP_MAX_ACTIVE_LEVELS=0"}) {
+    ClusterFacts limited = team(1);
+    for (RankFacts& rank : limited.ranks) rank.launch.settings.push_back(set);
+    check(limited, kRemark, "OpenMP gives 1 of 8 threads (" + set + " is set)",
+          "unset " + set.substr(0, set.find('=')) + "; or rueda train --threads 1");
+  }
+}
+
 TEST_CASE("messages inside a host are judged by what its memory allows", "[doctor]") {
   const auto slow = each(cpu_cluster(2, 2), [](RankFacts& r) {
     r.host_link = {10, 1.1}, r.host_memory = {0.25, 12};
@@ -295,6 +317,48 @@ TEST_CASE("findings on steps that did not end", "[doctor]") {
   cluster.progress = {"start MPI", "ended the process (exit code 1)", true};
   check(cluster, kFault, "ended the process (exit code 1) (OMPI_MCA_pml=nonsense is set)",
         "unset OMPI_MCA_pml; srun --mpi=pmix -n 4 rueda doctor");
+  // As many threads as OpenMP was asked for cannot be started: its library ends the process.
+  cluster.progress = {kTeamStep, "ended the process (exit code 1)", true};
+  check(cluster, kFault, "the step \"start the threads\" ended the process", "pids limit");
+}
+
+TEST_CASE("a setting in a file is named with file and line, and with the line that takes it out",
+          "[doctor]") {
+  ClusterFacts cluster = cpu_cluster(1, 1);
+  LaunchFacts& launch = cluster.ranks[0].launch;
+  launch = {};
+  launch.file_settings = {
+      {"OMPI_MCA_pml", "ucx", "/home/some one/.openmpi/mca-params.conf", 3},
+      {"OMPI_MCA_rmaps_base_oversubscribe", "1", "/home/some one/.openmpi/mca-params.conf", 4},
+      {"OMPI_MCA_mtl", "^ofi", "/etc/openmpi/openmpi-mca-params.conf", 67},
+      {"OMPI_MCA_btl", "^uct,openib,ofi", "/etc/openmpi/openmpi-mca-params.conf", 68},
+      {"OMPI_MCA_osc", "^ucx,pt2pt", "/etc/openmpi/openmpi-mca-params.conf", 70}};
+  CHECK(all_findings(cluster).empty());
+  cluster.progress = {kStartStep, "ended the process (exit code 1)", true};
+  const std::string set =
+      "(exit code 1) (pml=ucx is set in line 3 of /home/some one/.openmpi/mca-params.conf)";
+  check(cluster, kFault, set,
+        "sed -i --follow-symlinks '3s/^/# /' '/home/some one/.openmpi/mca-params.conf'; mpirun");
+  CHECK_THAT(all_findings(cluster)[0].what, Catch::EndsWith(set));  // and nothing of a distribution
+  // Open MPI 5 hands its ranks what its mpirun read.
+  launch.settings = {"OMPI_MCA_pml=ucx"};
+  check(cluster, kFault, "(OMPI_MCA_pml=ucx is set) (pml=ucx is set in line 3",
+        "unset OMPI_MCA_pml; sed -i");
+  // A site that leaves shared memory out is named.
+  launch.settings.clear();
+  launch.file_settings = {{"OMPI_MCA_btl", "^vader", "/etc/openmpi/openmpi-mca-params.conf", 1}};
+  check(cluster, kFault, "(btl=^vader is set in line 1 of /etc", "sed -i");
+}
+
+TEST_CASE("what a host lacks for a start of MPI is named where MPI does not start", "[doctor]") {
+  ClusterFacts cluster = cpu_cluster(1, 1);
+  cluster.ranks[0].launch = {};
+  cluster.ranks[0].launch.obstacles = {{"HOME is not set", "export HOME=$PWD"}};
+  CHECK(all_findings(cluster).empty());
+  cluster.progress = {kStartStep, "ended the process (exit code 1)", true};
+  check(cluster, kFault, "(exit code 1) (HOME is not set)", "export HOME=$PWD; mpirun -n 2");
+  cluster.progress.step = kTeamStep;
+  check(cluster, kFault, "ended the process", "ulimit -u");
 }
 
 TEST_CASE("findings on data", "[doctor]") {

@@ -76,6 +76,36 @@ TEST_CASE("one process learns how many ranks mpirun would start", "[doctor]") {
   CHECK_THAT(machine_report(alone), !Contains("slots"));
 }
 
+TEST_CASE("settings in files are listed by file", "[doctor]") {
+  ClusterFacts alone = cpu_cluster(1, 1);
+  alone.ranks[0].launch.file_settings = {{"OMPI_MCA_pml", "ob1", "/home/a/.openmpi/p", 2},
+                                         {"OMPI_MCA_btl", "self,tcp", "/home/a/.openmpi/p", 3},
+                                         {"UCX_TLS", "tcp\x1b[2J", "/etc/ucx/ucx.conf", 1}};
+  const std::string report = machine_report(alone);
+  CHECK_THAT(report, Contains("in a file   /home/a/.openmpi/p: pml=ob1 (line 2), btl=self,tcp"));
+  CHECK_THAT(report, Contains("in a file   /etc/ucx/ucx.conf: UCX_TLS=tcp\\x1b[2J (line 1)"));
+  CHECK(longest_line(report) <= 80);
+}
+
+TEST_CASE("what a start of Open MPI needs is looked for", "[doctor]") {
+  const ScratchDirectory folder;
+  const auto found = [](std::map<std::string, std::string> variables) {
+    std::string all;
+    for (const auto& [what, change] : obstacles_to_start(environment(std::move(variables))))
+      all += what + "; " + change + "\n";
+    return all;
+  };
+  const std::string here = folder.path(), gone = here + "/gone";
+  CHECK(found({{"HOME", here}, {"PATH", "/bin"}, {"TMPDIR", here}}).empty());
+  CHECK(found({{"HOME", here}, {"PATH", "/bin"}, {"TMPDIR", here}, {"TMP", gone}}).empty());
+  CHECK_THAT(found({{"PATH", "/bin"}, {"TMP", here}}), Contains("HOME is not set; export HOME="));
+  CHECK_THAT(found({{"HOME", here}, {"TMP", here}}), Contains("PATH is not set; export PATH="));
+  CHECK(found({{"HOME", here}, {"PATH", "/bin"}, {"TMPDIR", gone}}) ==
+        "temporary files cannot be made in " + gone +
+            ": No such file or directory; export TMPDIR=FOLDER  of the host's own disk, with "
+            "room\n");
+}
+
 TEST_CASE("training's own check of the launch decides", "[doctor]") {
   const auto slurm = environment({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}});
   LaunchFacts launch = read_launch(slurm);
