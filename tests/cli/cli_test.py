@@ -263,10 +263,10 @@ class Refusals(ProgramCase):
 
 
 class Binding(ProgramCase):
-    def train(self, *launch):
+    def train(self, *launch, **env):
         """The cores of each rank, and whether the start block has the words of rueda's own binding."""
         words = ("train", *SMALL, "--overwrite", "--run-dir", "bound")
-        result = self.completed(self.program.launch(*launch, self.program.binary, *words))
+        result = self.completed(self.program.launch(*launch, self.program.binary, *words, **env))
         said = "on its share of its host's cores, not on Open MPI's default" in " ".join(result.out.split())
         return [rank["cores"] for rank in self.program.record("bound")["ranks"]], said
 
@@ -317,8 +317,14 @@ class Binding(ProgramCase):
 
     def test_a_binding_that_was_asked_for_stays(self):
         taskset = ("taskset", "-c", str(max(os.sched_getaffinity(0))))
-        for words in (("--bind-to", "core", "-n", "1"), ("-n", "1", *taskset)):
-            (cores,), said = self.train(*words)
+        for name, setting in (("openmpi", "hwloc_base_binding_policy"), ("prte", "hwloc_default_binding_policy")):
+            file = self.folder / "home" / f".{name}" / "mca-params.conf"
+            file.parent.mkdir(parents=True)
+            file.write_text(f"{setting} = core\n", encoding="utf-8")
+        in_a_file = {"HOME": str(self.folder / "home")}
+        alone = ("-n", "1")
+        for words, env in ((("--bind-to", "core", *alone), {}), ((*alone, *taskset), {}), (alone, in_a_file)):
+            (cores,), said = self.train(*words, **env)
             self.assertLess(cores, self.cores)
             self.assertFalse(said)
 

@@ -10,12 +10,14 @@
 
 #include "base/error.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
+#include "mpi/probes/parameter_files.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/session/watchdog.hpp"
 #include "run/wiring/device_choice.hpp"
 #include "run/wiring/transport.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/logged_text.hpp"
 #include "tests/support/mpi_check.hpp"
@@ -125,6 +127,21 @@ TEST_CASE("the session has Open MPI send over TCP, unless the user says otherwis
   CHECK_ON_ALL_RANKS(kept == "0x3");
 }
 
+TEST_CASE("the session overrides nothing in the user's file", "[tcp]") {
+  const ScratchDirectory home;
+  home.write(".openmpi/mca-params.conf", "btl_tcp_flags = 0x3\nosc = sm\n");
+  const std::string before = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  setenv("HOME", home.path().c_str(), 1);
+  for (const char* name : {kVariable, "OMPI_MCA_osc"}) unsetenv(name);
+  rueda::prefer_tcp_streams();
+  rueda::leave_ucx_out_of_windows();
+  const bool kept = std::getenv(kVariable) == nullptr && std::getenv("OMPI_MCA_osc") == nullptr;
+  setenv("HOME", before.c_str(), 1);
+  setenv(kVariable, "0x1", 1);  // as the session left them
+  setenv("OMPI_MCA_osc", "^ucx", 1);
+  CHECK_ON_ALL_RANKS(kept);
+}
+
 TEST_CASE("the session has Open MPI ask UCX for no window, unless the user says otherwise",
           "[tcp]") {
   const char* mine = std::getenv("OMPI_MCA_osc");
@@ -143,6 +160,25 @@ const char* some_variables(const char* name) {
   if (asked == "MPICH_GPU_SUPPORT_ENABLED") return "1";
   if (asked == "MV2_USE_CUDA") return "0";
   return asked == "UCX_TLS" ? "rc,sm" : nullptr;
+}
+
+TEST_CASE("UCX_TLS is read from UCX's file, too, which a variable overrides", "[cuda_awareness]") {
+  const ScratchDirectory folder;
+  folder.write("ucx.conf", "UCX_TLS=rc,sm\n");
+  const std::string place = folder.path();
+  const auto signals = read_cuda_signals(environment({{"UCX_CONFIG_DIR", place}}));
+  CHECK_ON_ALL_RANKS(signals.ucx_transports == "rc,sm");
+  CHECK_ON_ALL_RANKS(contains(judge_cuda_awareness(signals).why,
+                              "UCX_TLS=rc,sm (line 1 of " + place + "/ucx.conf) leaves"));
+  const auto set = environment({{"UCX_CONFIG_DIR", place}, {"UCX_TLS", "all"}});
+  CHECK_ON_ALL_RANKS(read_cuda_signals(set).ucx_transports == "all");
+}
+
+TEST_CASE("Open MPI names the files of its settings", "[settings]") {
+  const auto files = open_mpi_parameter_files();
+  const bool open_mpi = contains(mpi_library_version(), "Open MPI");
+  CHECK_ON_ALL_RANKS(files.empty() == !open_mpi);
+  CHECK_ON_ALL_RANKS(files.empty() || contains(files.front(), "openmpi-mca-params-override.conf"));
 }
 
 TEST_CASE("MPI can be asked about GPU memory, and the environment is read", "[cuda_awareness]") {

@@ -44,8 +44,8 @@ TEST_CASE("the launcher is known by its variables", "[doctor]") {
                             "SLURM_JOB_GPUS=0,1"}));
   CHECK(facts({}).at("launcher") == "none");
   CHECK(facts({{"SLURM_NTASKS", "8"}}).at("launcher") == "none");  // salloc's shell
-  CHECK(facts({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}).at("launcher") ==
-        "none");  // a script
+  const auto script = facts({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}});
+  CHECK(script.at("launcher") == "none");
   const auto mpirun = facts({{"OMPI_COMM_WORLD_SIZE", "2"},
                              {"OMPI_COMM_WORLD_RANK", "0"},
                              {"SLURM_NTASKS", "8"},
