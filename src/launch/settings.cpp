@@ -137,7 +137,13 @@ std::vector<SettingFile> setting_files(const Environment& environment,
     if (overrides) site.push_back(path.parent_path());
     files.push_back({path, "OMPI_MCA_", overrides});
   }
-  if (of_open_mpi.empty()) add_mca_files(files, environment, "openmpi", "OMPI_MCA_", {});
+  std::vector<SettingFile> known;  // without asking
+  add_mca_files(known, environment, "openmpi", "OMPI_MCA_", {});
+  for (SettingFile& file : known) {
+    if (std::ranges::count(of_open_mpi, file.path.string()) > 0) continue;
+    file.handed_on = !of_open_mpi.empty();
+    files.push_back(file);
+  }
   add_mca_files(files, environment, "prte", "PRTE_MCA_", site);
   if (!site.empty() && site.front() != "/etc") site.emplace_back("/etc");  // PMIx of a distribution
   add_mca_files(files, environment, "pmix", "PMIX_MCA_", site);
@@ -153,8 +159,9 @@ std::vector<FileSetting> file_settings(const Environment& environment,
     const std::size_t before = all.size();
     for (const auto& [name, setting] : settings_in(file)) {
       const char* variable = environment(name.c_str());
-      const bool overridden = variable != nullptr && setting.value != variable && !file.overrides;
-      if (!overridden && set.insert(name).second) all.push_back(setting);
+      const bool same = variable != nullptr && setting.value == variable;
+      const bool holds = same || file.overrides || (variable == nullptr && !file.handed_on);
+      if (holds && set.insert(name).second) all.push_back(setting);
     }
     std::ranges::sort(all.begin() + std::ptrdiff_t(before), all.end(), {}, &FileSetting::line);
     if (all.size() >= kMostSettings) break;

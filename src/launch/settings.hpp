@@ -32,6 +32,8 @@ struct SettingFile {
   std::filesystem::path path;
   std::string prefix{};    ///< what the variable's name has before the one in the file
   bool overrides = false;  ///< it holds against variables
+  /// Another process has read it, and hands what it says on as variables.
+  bool handed_on = false;
 };
 
 /// The files of Open MPI, PRRTE, PMIx and UCX, each library's in the order in
@@ -42,9 +44,9 @@ std::vector<SettingFile> setting_files(const Environment& environment,
                                        const std::vector<std::string>& of_open_mpi = {});
 
 /// What these files set and nothing else overrides, in their order. A variable
-/// of the same value stays beside it, because Open MPI 5 hands its ranks what
-/// its mpirun read in a file. Reads regular files of at most a megabyte, and
-/// ignores all others, as the libraries do with files that are missing.
+/// of the same value stays beside it: the mpirun of Open MPI 5 reads the user's
+/// file for its ranks, which get variables and do not read it. Reads regular files of at most a
+/// megabyte, and ignores all others, as the libraries do with files that are missing.
 std::vector<FileSetting> file_settings(const Environment& environment,
                                        const std::vector<SettingFile>& files);
 

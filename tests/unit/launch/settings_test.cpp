@@ -77,6 +77,16 @@ TEST_CASE("settings are read from the files of every library, the one that holds
     CHECK(std::ranges::count(settings, "OMPI_MCA_btl=self home/.openmpi/mca-params.conf:5") == 1);
     CHECK(settings[0] == "OMPI_MCA_coll=basic site/openmpi-mca-params-override.conf:1");
   }
+  SECTION("a file that mpirun reads for its ranks counts where they got what it says") {
+    const Texts site = {places.path() / "site/openmpi-mca-params.conf"};  // what they read
+    const auto count = [&](const char* text) {
+      return std::ranges::count(places.settings(site), text);
+    };
+    CHECK(count("OMPI_MCA_btl=self home/.openmpi/mca-params.conf:5") == 0);
+    places.variables["OMPI_MCA_btl"] = "self";
+    CHECK(count("OMPI_MCA_btl=self home/.openmpi/mca-params.conf:5") == 1);
+    CHECK(count("OMPI_MCA_pml=ob1 site/openmpi-mca-params.conf:1") == 1);
+  }
   SECTION("variables name other files") {
     places.write("a.conf", "pml = cm\n");
     places.write("b.conf", "pml = ob1\noob = ud\n");
