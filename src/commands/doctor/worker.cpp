@@ -122,16 +122,20 @@ int team_size(int threads) {
 /// are made before it starts (Session) would come too late.
 std::vector<std::string> asked_parameter_files() {
   constexpr int kMilliseconds = 5000;
-  Child asked([](int channel) {
-    const OpenFile nowhere("/dev/null", O_WRONLY);
-    dup2(nowhere.fd(), STDERR_FILENO);  // what is wrong with its settings it says when it starts
-    const std::string line = text_of(json_of(open_mpi_parameter_files())) + "\n";
-    return int(write(channel, line.data(), line.size()) < 0);
-  });
   std::vector<std::string> files;
-  if (const auto line = asked.next_line(kMilliseconds)) {
-    const auto json = parse_json(*line);
-    read_value(JsonView(json), files);
+  try {
+    Child asked([](int channel) {
+      const OpenFile nowhere("/dev/null", O_WRONLY);  // what is wrong it says when it starts
+      for (const int output : {STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere.fd(), output);
+      const std::string line = text_of(json_of(open_mpi_parameter_files())) + "\n";
+      return int(write(channel, line.data(), line.size()) < 0);
+    });
+    if (const auto line = asked.next_line(kMilliseconds)) {
+      const auto json = parse_json(*line);
+      read_value(JsonView(json), files);
+    }
+  } catch (const Error&) {  // no process can be started: the start of MPI shows it
+    files.clear();
   }
   return files;
 }
