@@ -12,15 +12,20 @@ MOST_BYTES = 1 << 33  # of an array in an .npz file, which is unpacked into memo
 
 
 def _words_in(names):
+    names = set(names)
     for words in WORDS:
-        if {word for pair in words for word in pair} <= set(names):
+        if {word for pair in words for word in pair} <= names:
             return words
     return None
 
 
+def _words_of_folder(folder):
+    return _words_in(path.stem for path in folder.glob("*.npy"))
+
+
 def is_one(place):
     if place.is_dir():
-        return _words_in(path.stem for path in place.glob("*.npy")) is not None
+        return _words_of_folder(place) is not None
     return place.suffix == ".npz"
 
 
@@ -30,7 +35,7 @@ def _load(place):
 
     try:
         if place.is_dir():
-            words = _words_in(path.stem for path in place.glob("*.npy"))
+            words = _words_of_folder(place)
             paths = [place / f"{word}.npy" for pair in words for word in pair]
             for path in paths:
                 require_file(path)

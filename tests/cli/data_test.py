@@ -10,6 +10,7 @@ import hashlib
 import http.server
 import io
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -462,6 +463,24 @@ for name, what in (("train_images", images), ("train_labels", labels), ("test_im
                             ("few", ["6 images", "5 labels"]), ("object", ["Python objects"])):
             system_python(code, self.folder, kind)
             self.refused(self.script("convert", "arrays", "other"), *words)
+
+    def test_each_spelling_of_arrays_in_a_folder_and_in_a_file(self):
+        code = """
+import sys, numpy
+numbers = numpy.arange(2 * 32 * 32 * 3, dtype="uint32").reshape(2, 32, 32, 3).astype("uint8")
+for name in sys.argv[2:]:
+    numpy.save(sys.argv[1] + "/" + name + ".npy", numbers if name in sys.argv[2::2] else numpy.array([0, 1]))
+numpy.savez(sys.argv[1] + ".npz", **{name: numpy.load(sys.argv[1] + "/" + name + ".npy") for name in sys.argv[2:]})
+"""
+        table = (ROOT / "docs/data.md").read_text().partition("| a folder with `train_images.npy`")[2].partition("|")[0]
+        words = re.findall(r"`([a-z_]+)(?:\.npy)?`", "`train_images.npy`" + table)
+        self.assertEqual(len(words), 8)
+        for spelling in (words[:4], words[4:]):
+            folder = self.folder / spelling[0]
+            folder.mkdir()
+            system_python(code, folder, *spelling)
+            for place in (folder, f"{folder}.npz"):
+                self.assertIn("of 2 classes", self.made("convert", place, "out"))
 
     def test_without_the_libraries_and_without_a_network(self):
         """Of a Python that has neither, in a folder where nothing can be installed."""
