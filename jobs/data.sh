@@ -3,7 +3,7 @@
 #
 #   jobs/data.sh cifar10 [DIR]         from its author's address to DIR/cifar-10-batches-bin; DIR is data if not given
 #   jobs/data.sh fashion-mnist [DIR]   70,000 photographs of clothes, from Debian's package, to DIR/fashion-mnist
-#   jobs/data.sh convert IN OUT        your own images: folders of PNG or JPEG, .npy, IDX, CIFAR-100
+#   jobs/data.sh convert IN OUT        your own images: folders of pictures, .npy, IDX, CIFAR-100
 #   jobs/data.sh --help                every source and option; docs/data.md says more
 #
 # jobs/data does the work, in Python 3.9 or newer.
@@ -17,4 +17,5 @@ if ! python=$(command -v python3); then
 fi
 
 # -u: what the disk does not take fails where it is printed, not when Python ends.
-PYTHONDONTWRITEBYTECODE=1 exec "$python" -u "$root/jobs/data" "$@"
+# UTF8: the names of classes are UTF-8 in a set, whatever the locale says.
+PYTHONDONTWRITEBYTECODE=1 PYTHONUTF8=1 exec "$python" -u "$root/jobs/data" "$@"

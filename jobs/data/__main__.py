@@ -54,8 +54,8 @@ def command_line(words):
     source.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
     source.add_argument("--from", dest="source", metavar="FOLDER", type=Path,
                         help="take its four IDX files from there, not from the package")
-    source = add_source(sources, "convert", convert.get, "a set of your own to the folder OUT: IDX files, folders of PNG or "
-                        "JPEG files by class, .npy or .npz arrays, CIFAR-100")
+    source = add_source(sources, "convert", convert.get, "a set of your own to the folder OUT: IDX files, folders of "
+                        "pictures by class, .npy or .npz arrays, CIFAR-100")
     source.add_argument("source", metavar="IN", type=Path)
     source.add_argument("folder", metavar="OUT", type=Path)
     source.add_argument("--names", metavar="FILE", type=Path, help="the names of the classes, one a line [their numbers, or those of IN]")

@@ -88,7 +88,7 @@ def _split(arrays, pair, place):
         for label, image in zip(labels, images):
             yield record(label, Image.fromarray(image).convert("RGB"))
 
-    return Split(len(labels), records), max(labels) + 1
+    return Split(labels, records), max(labels) + 1
 
 
 def read(place, options):

@@ -51,7 +51,7 @@ def _split(content, labels, place):
         for first in range(0, len(content), IN_RECORD):
             yield content[first + at : first + at + 1] + content[first + 2 : first + IN_RECORD]
 
-    return Split(count, records)
+    return Split(content[at::IN_RECORD], records)
 
 
 def is_one(place):

@@ -1,6 +1,7 @@
 """What all of data.sh uses: faults, messages, and the reading of files with bounds."""
 
 import stat
+import unicodedata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +23,11 @@ def plain(text):
     """One line without control characters, for a terminal: text from a file or the name of one."""
     line = "".join(c if c.isprintable() else "?" for c in str(text))
     return line if len(line) <= 200 else line[:200] + "..."
+
+
+def class_name(text):
+    """A class's name as a set has it: composed (NFC), as macOS's file names are not."""
+    return plain(unicodedata.normalize("NFC", text))
 
 
 def require_file(path):

@@ -1,10 +1,13 @@
 """A set of one's own: finds out what lies at a place, and writes it in CIFAR-10's layout."""
 
+from collections import Counter
+
 import arrays
 import cifar100
 import idx
 import pictures
-from common import Fault, plain, require_file
+from common import Fault, class_name, plain, require_file, say
+from kinds import kind_of
 from layout import write_set
 from needs import need
 
@@ -34,7 +37,33 @@ def _names_in(path):
     require_file(path)
     with open(path, "rb") as file:
         text = file.read(1 << 20).decode("utf-8", "replace")
-    return [plain(line.strip()) for line in text.split("\n") if line.strip()]
+    return [class_name(line.strip()) for line in text.split("\n") if line.strip()]
+
+
+def _given_names(path, found, read):
+    """The names of --names: one for each class; of labels there may be more, which no image has."""
+    given = _names_in(path)
+    if len(given) < len(found) or (len(given) > len(found) and read in (pictures.read, cifar100.read)):
+        raise Fault(f"{plain(path)} has {len(given)} names, and the set {len(found)} classes: one name a line, for each class")
+    twice = [name for name, times in Counter(given).items() if times > 1]
+    if twice:
+        raise Fault(f"{plain(path)} has the name {twice[0]} twice: each class needs its own")
+    return given
+
+
+def _tell_classes(names, found):
+    """Which class got which name, so that a wrong order is seen."""
+    for label, name in enumerate(names):
+        origin = found[label] if label < len(found) else name
+        say(f"class {label}: {name}" + (f", from {plain(origin)}" if origin != name else ""))
+
+
+def _nothing_known(place):
+    kind = None if place.is_dir() else kind_of(place)
+    if kind:
+        return Fault(f"{plain(place)} is {kind.name}: {kind.remedy}")
+    return Fault(f"{plain(place)} is nothing that can be converted: expected IDX files, folders of pictures by class, .npy or "
+                 ".npz arrays, or the binary version of CIFAR-100")
 
 
 def get(options):
@@ -47,11 +76,10 @@ def get(options):
             names, train, test = read(place, options)
             break
     else:
-        raise Fault(f"{plain(place)} is nothing that can be converted: expected IDX files, folders of PNG or JPEG files by "
-                    "class, .npy or .npz arrays, or the binary version of CIFAR-100")
+        raise _nothing_known(place)
+    found = names
     if options.names is not None:
-        given = _names_in(options.names)
-        if len(given) < len(names):
-            raise Fault(f"{plain(options.names)} has {len(given)} names, and the set {len(names)} classes")
-        names = given
+        names = _given_names(options.names, names, read)
     write_set(options.folder, names, train, test, options.overwrite)
+    if options.names is not None or read is pictures.read:
+        _tell_classes(names, found)

@@ -83,7 +83,7 @@ def read_split(images_path, labels_path, classes=None):
         for image, label in enumerate(labels):
             yield grey_record(label, images.elements[image * size : (image + 1) * size], width)
 
-    return Split(count, records), classes or max(labels) + 1
+    return Split(labels, records), classes or max(labels) + 1
 
 
 def find_pair(folder, beginning):

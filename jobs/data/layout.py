@@ -21,8 +21,14 @@ MOST_IMAGES = 600_000  # ... and no set of more than 2 GB; the test set is one f
 META = "batches.meta.txt"
 TEST = "test_batch.bin"
 
-# `records` makes an iterator of `count` records.
-Split = namedtuple("Split", "count records")
+
+class Split(namedtuple("Split", "labels records")):
+    """`records` makes an iterator of as many records as there are labels."""
+
+    @property
+    def count(self):
+        return len(self.labels)
+
 
 
 def grey_record(label, grey, width):

@@ -1,12 +1,14 @@
-"""Folders of PNG and JPEG files, one folder a class, and how a picture of any size becomes 32 x 32."""
+"""Pictures in folders, one folder a class, and how a picture of any size becomes 32 x 32."""
 
 import random
 import warnings
 
 from common import Fault, plain
+from folders import NotRead, classes_in, halves_of, has_picture
+from kinds import unreadable
 from layout import SIDE, Split
 
-ENDINGS = (".png", ".jpg", ".jpeg")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # as Pillow calls those of folders.ENDINGS
 MOST_PIXELS = 50_000_000
 SEED = 1  # of the order: classes are mixed, because --data-limit takes the first images
 
@@ -30,64 +32,73 @@ def record(label, picture):
     return bytes([label]) + b"".join(plane.tobytes() for plane in fitted(picture).split())
 
 
+def _upright(picture, path):
+    from PIL import ImageOps
+
+    if picture.mode.startswith(("I", "F")):
+        raise Fault(f"{plain(path)} has more than 8 bits a pixel: save it with 8")
+    picture.load()
+    try:
+        picture = ImageOps.exif_transpose(picture)
+    except Exception:  # of a damaged EXIF block, whatever its reader stumbles over: the pixels are whole
+        pass
+    return picture.convert("RGB")
+
+
 def _load(path):
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=("PNG", "JPEG")) as picture:
+            with Image.open(path, formats=FORMATS) as picture:
                 width, height = picture.size
                 if width * height > MOST_PIXELS:
                     raise Fault(f"{plain(path)} has {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}: make it smaller")
-                if picture.mode.startswith(("I", "F")):
-                    raise Fault(f"{plain(path)} has more than 8 bits a pixel: save it with 8")
-                return ImageOps.exif_transpose(picture).convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise Fault(f"{plain(path)} cannot be read as PNG or JPEG: {plain(error)}") from None
+                return _upright(picture, path)
+    except Fault:
+        raise
+    except Exception as error:  # Pillow's decoders raise what they stumble over
+        raise unreadable(path, "cannot be read as a picture", error) from None
 
 
-def _split(files):
-    """Of (label, path)."""
-    files = sorted(files)
+def _split(classes, files):
+    """Of (name of the class, path)."""
+    numbers = {name: label for label, name in enumerate(classes)}
+    files = sorted((numbers[name], path) for name, path in files)
     random.Random(SEED).shuffle(files)
-    return Split(len(files), lambda: (record(label, _load(path)) for label, path in files))
-
-
-def _classes(folder):
-    """Paths by the name of their class."""
-    classes = {}
-    for place in sorted(folder.iterdir()):
-        if place.is_dir() and not place.name.startswith("."):
-            classes[place.name] = sorted(path for path in place.iterdir()
-                                         if path.suffix.lower() in ENDINGS and not path.name.startswith("."))
-            if not classes[place.name]:
-                raise Fault(f"{plain(place)} holds no PNG or JPEG file: remove it, or put some there")
-    return classes
+    return Split([label for label, _ in files], lambda: (record(label, _load(path)) for label, path in files))
 
 
 def is_one(folder):
-    return folder.is_dir() and any(
-        path.suffix.lower() in ENDINGS for pattern in ("*/*", "*/*/*") for path in folder.glob(pattern))
+    return folder.is_dir() and has_picture(folder)
+
+
+def _read_halves(halves, not_read):
+    train, test = (classes_in(half, not_read) for half in halves)
+    strange = [name for name in test if name not in train]
+    if strange:
+        raise Fault(f"{plain(halves[1])} has the class {strange[0]}, which {plain(halves[0])} has not: put the pictures where "
+                    "they belong, or move that class elsewhere")
+    return list(train), *(_split(train, [(name, path) for name in half for path in half[name]]) for half in (train, test))
+
+
+def _read_classes(folder, share, not_read):
+    classes = classes_in(folder, not_read)
+    train, test = [], []
+    for name, paths in classes.items():
+        if len(paths) < 2:
+            raise Fault(f"{plain(paths[0].parent)} holds one picture: two are needed, to train and to test")
+        mixed = random.Random(f"{SEED} {name}").sample(paths, len(paths))
+        count = min(len(paths) - 1, max(1, round(len(paths) * share)))
+        test += [(name, path) for path in mixed[:count]]
+        train += [(name, path) for path in mixed[count:]]
+    return list(classes), _split(classes, train), _split(classes, test)
 
 
 def read(folder, options):
-    halves = [folder / "train", folder / "test"]
-    if all(half.is_dir() for half in halves):
-        train, test = map(_classes, halves)
-        strange = [name for name in test if name not in train]
-        if strange:
-            raise Fault(f"{plain(halves[1] / strange[0])} is of a class that {plain(halves[0])} has not")
-        names = list(train)
-        return [plain(name) for name in names], *(
-            _split((names.index(name), path) for name, paths in half.items() for path in paths) for half in (train, test))
-    classes = _classes(folder)
-    train, test = [], []
-    for label, (name, paths) in enumerate(classes.items()):
-        if len(paths) < 2:
-            raise Fault(f"{plain(folder / name)} holds one picture: two are needed, to train and to test")
-        mixed = random.Random(f"{SEED} {name}").sample(paths, len(paths))
-        count = min(len(paths) - 1, max(1, round(len(paths) * options.test_share)))
-        test += [(label, path) for path in mixed[:count]]
-        train += [(label, path) for path in mixed[count:]]
-    return [plain(name) for name in classes], _split(train), _split(test)
+    not_read = NotRead()
+    halves = halves_of(folder)
+    found = _read_halves(halves, not_read) if halves else _read_classes(folder, options.test_share, not_read)
+    not_read.tell()
+    return found

@@ -409,10 +409,10 @@ class ConvertPictures(DataCase):
         self.draw("in/train/cat/a.png RGB 32 32 1,1,1", "in/train/dog/b.png RGB 32 32 1,1,1", "in/test/cat/c.png L 9 9 1")
         whole = (self.folder / "in/train/cat/a.png").read_bytes()
         for words, name, content in (
-            (["a.png cannot be read as PNG or JPEG"], "in/train/cat/a.png", whole[:60]),
-            (["a.png cannot be read as PNG or JPEG"], "in/train/cat/a.png", b"GIF89a, really"),
-            (["is of a class that in/train has not"], "in/test/gnu/x.png", whole),
-            (["in/train/emu holds no PNG or JPEG file"], "in/train/emu/x.txt", b""),
+            (["a.png cannot be read as a picture"], "in/train/cat/a.png", whole[:60]),
+            (["a.png cannot be read as a picture"], "in/train/cat/a.png", b"GIF89a, really"),
+            (["in/test has the class gnu, which in/train has not"], "in/test/gnu/x.png", whole),
+            (["in/train/emu holds no picture"], "in/train/emu/x.txt", b""),
         ):
             with self.subTest(words=words):
                 path = self.folder / name
@@ -429,6 +429,100 @@ class ConvertPictures(DataCase):
         self.draw("in/train/cat/a.png L 9000 9000 1")
         self.refused(self.script("convert", "in", "out"), "9,000 x 9,000 pixels")
         self.assertFalse((self.folder / "out").exists())
+
+    def tiles(self, *paths):
+        """Small pictures, all different."""
+        self.draw(*(f"{path} RGB 32 32 {number % 256},{number // 256},9" for number, path in enumerate(paths)))
+
+    def test_folders_that_are_numbers(self):
+        self.tiles(*(f"in/{label}/{k}.png" for label in range(12) for k in range(2)))
+        names = self.put("names", b"".join(b"kind %d\n" % k for k in range(12)))
+        said = self.made("convert", "in", "out", "--names", names)
+        self.assertEqual([line for line in said.splitlines() if line.startswith("class ")],
+                         [f"class {k}: kind {k}, from {k}" for k in range(12)])
+        images = {record[1]: record[0] for record in self.records("out/test_batch.bin")}
+        self.assertEqual({red // 2: label for red, label in images.items()}, {k: k for k in range(12)})
+        for given, words in ((b"kind 12\n", ["13 names", "12 classes"]), (b"kind 1\n", ["13 names"])):
+            self.refused(self.script("convert", "in", "o", "--names", self.put("n", names.read_bytes() + given)), *words)
+        names.write_bytes(names.read_bytes().replace(b"11", b"1"))
+        self.refused(self.script("convert", "in", "o", "--names", names), "the name kind 1 twice")
+
+    def test_each_picture_is_read_or_counted(self):
+        endings = ("png", "JPG", "jpeg", "bmp", "gif", "webp", "tif", "TIFF", "ppm", "pgm")
+        self.tiles(*(f"in/{name}/{k}.{ending}" for name in "ab" for k, ending in enumerate(endings[:-1])), "in/a/sub/x.png")
+        self.draw(*(f"in/{name}/9.pgm L 32 32 9" for name in "ab"))
+        for name in ("b/notes.txt", "b/more.txt", "b/README", "names.csv", "b/.hidden", "b/Thumbs.db", "__MACOSX/x.png"):
+            self.put(f"in/{name}", b"x")
+        said = self.made("convert", "in", "out")
+        self.assertIn("wrote 16 training images and 4 test images of 2 classes", said)
+        self.assertIn("5 files were not read: 2 .txt, ", said)
+        for reason in ("1 without an ending", "1 in folders below a class", "1 beside the classes' folders"):
+            self.assertIn(reason, said)
+
+    def test_names_of_the_halves(self):
+        for train, test in (("Train", "Test"), ("training", "val"), ("train", "VALID"), ("train_set", "dev"),
+                            ("train", "validation"), ("Training-Images", "Testing")):
+            top = f"{train}-{test}"
+            self.tiles(*(f"{top}/{half}/{name}/{k}.png" for half in (train, test) for name in "ab" for k in range(3)))
+            self.assertIn("wrote 6 training images and 6 test images", self.made("convert", top, f"{top}-set"))
+        self.tiles("in/train/a/1.png", "in/train/b/1.png", "in/test/a/2.png", "in/test/b/2.png", "in/val/a/3.png", "in/x/1.png")
+        said = self.made("convert", "in", "out")
+        for name in ("val", "x"):
+            self.assertIn(f"{name}/ was left out: train/ and test/ are read", said)
+        for path in (self.folder / "in/test").glob("*/*"):  # as in a competition, whose test set has no labels
+            path.rename(self.folder / "in/test" / f"{path.parent.name}{path.name}")
+        self.assertIn("test/ was left out: train/ and val/ are read", self.made("convert", "in", "out2"))
+
+    def test_layouts_that_are_refused_by_what_they_are(self):
+        for words, paths in (
+            (["flat/train holds pictures, but no folder for each class"], ["flat/train/1.png", "flat/valid/1.png"]),
+            (["two/Training and two/train may both be meant"], [f"two/{half}/a/1.png" for half in ("train", "Training", "val")]),
+            (["alone/train has the classes", "no test set beside it", "give alone/train itself"], ["alone/train/a/1.png"]),
+            (["half/train has the classes", "half/test has no folders of classes"], ["half/train/a/1.png", "half/test/1.png"]),
+            (["one holds pictures, but no folder for each class"], ["one/1.png", "one/2.png"]),
+            (["deep/set holds no picture, but its folder a does"], ["deep/set/a/1.png", "deep/set/b/2.png"]),
+        ):
+            with self.subTest(words=words):
+                self.tiles(*paths)
+                self.refused(self.script("convert", paths[0].partition("/")[0], "out"), *words)
+        self.tiles(*(f"vehicles/{name}/{k}.png" for name in ("train", "car") for k in range(2)))
+        self.assertIn("class 1: train", self.made("convert", "vehicles", "out"))
+
+    def test_layouts_that_lines_of_the_documentation_sort(self):
+        lines = (ROOT / "docs/data.md").read_text().partition("```sh\n# Kaggle")[2].partition("```")[0].splitlines()
+        kaggle, tiny = [lines[1]], lines[3:]
+        self.tiles(*(f"kaggle/{half}/{k}.png" for half in ("train", "test") for k in range(1, 9)))
+        labels = "".join(f"{k},{'cat' if k % 2 else 'dog'}\r\n" for k in range(1, 9))
+        self.put("kaggle/trainLabels.csv", f"id,label\r\n{labels}".encode())
+        self.tiles(*(f"tiny/train/{name}/images/{k}.png" for name in ("n1", "n2") for k in range(3)),
+                   *(f"tiny/val/images/{k}.png" for k in range(4)))
+        self.put("tiny/val/val_annotations.txt", b"".join(b"%d.png\tn%d\t0\t0\t9\t9\n" % (k, k % 2 + 1) for k in range(4)))
+        for folder, words, commands, convert in (
+            ("kaggle", ["trainLabels.csv may have their labels", "docs/data.md"], kaggle, "kaggle/train"),
+            ("tiny", ["val_annotations.txt, as Tiny ImageNet has", "docs/data.md"], tiny[1:], None),
+            ("tiny", ["in images, as Tiny ImageNet has", "docs/data.md"], tiny[:1], "tiny"),
+        ):
+            self.refused(self.script("convert", folder, "out"), *words)
+            subprocess.run(["bash", "-euc", "\n".join(commands)], cwd=self.folder / folder, check=True)
+            if convert:
+                self.assertIn("class 0: ", self.made("convert", convert, f"{folder}-set"))
+        self.assertEqual((self.folder / "kaggle-set/batches.meta.txt").read_text(), "cat\ndog\n")
+        self.assertEqual([record[0] for record in sorted(self.records("tiny-set/test_batch.bin"))], [0, 0, 1, 1])
+
+    def test_names_that_are_more_than_ascii(self):
+        """Composed, in UTF-8 whatever the locale, and no two that look alike."""
+        twins = ("caf\u00e9", "cafe\u0301")
+        self.tiles("in/train/\u732b/1.png", f"in/train/{twins[0]}/1.png", f"in/test/{twins[1]}/1.png", "in/test/\u732b/2.png")
+        for old in ({}, {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):  # names are ASCII to Python
+            self.made("convert", "in", "out", "--overwrite", **old)
+            self.assertEqual((self.folder / "out/batches.meta.txt").read_bytes(), f"{twins[0]}\n\u732b\n".encode())
+        self.tiles(f"in/train/{twins[1]}/1.png")
+        self.refused(self.script("convert", "in", "o"), "names that look alike", "cafe\\u0301", "caf\\xe9")
+        self.tiles(*(f"bad/{name}/{k}.png" for name in ("a\x1b", "a\x07", "b") for k in range(2)))
+        self.refused(self.script("convert", "bad", "o"), "names that look alike", "a\\x1b", "a\\x07")
+        os.rename(self.folder / "bad/b", os.fsencode(self.folder / "bad") + b"/caf\xe9")
+        os.rename(self.folder / "bad/a\x07", self.folder / "other")
+        self.assertIn("class 1: caf?\n", self.made("convert", "bad", "out2"))
 
     def test_a_class_by_the_name_of_an_attack(self):
         self.draw("in/a\x1b[31m/1.png L 9 9 1", "in/a\x1b[31m/2.png L 9 9 2", "in/b/1.png L 9 9 1", "in/b/2.png L 9 9 3")

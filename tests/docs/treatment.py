@@ -36,6 +36,8 @@ NOT_RUN = (
     (r"tests/(bench|faults|lab)/", "is a check of the developers, of minutes"),
     (r"rueda-bundle", "needs a bundle, which jobs/check/bundle.sh tries"),
     (r"^jobs/data\.sh (cifar10|fashion-mnist|convert)( |$)", "takes a network, a package or a reader's own files"),
+    (r"^(tail -n \+2 trainLabels|for class in train|while read -r file class)",
+     "sorts a reader's own pictures; tests/cli/data_test.py runs it"),
     (r"^(docker|(srun .*)?apptainer|reframe|git|ln) ", "is another program's, which this test does not start"),
     (r"\bgdb\b|^kill |\bpgrep\b|&$", "looks at a process of the reader's"),
     (r"^mpirun( -q| --mca \S+( \S+)?| --[a-z-]+)+( \.\.\.)?$|^mpiexec --timeout|^srun --(mpi=pmix|label)$|^rueda train --backend timed$|^OMPI_CXX=\S+ mpicxx( \.\.\.)?$", "is a part of a command"),
