@@ -1,14 +1,16 @@
 """NumPy's files: four .npy files in a folder, or one .npz file with four arrays."""
 
+import math
 import zipfile
 
+import bounds
 from common import Fault, plain, require_file
+from kinds import unreadable
 from layout import MOST_IMAGES, Split
 from pictures import record
 
 # What people call them, images before labels.
 WORDS = ((("train_images", "train_labels"), ("test_images", "test_labels")), (("x_train", "y_train"), ("x_test", "y_test")))
-MOST_BYTES = 1 << 33  # of an array in an .npz file, which is unpacked into memory
 
 
 def _words_in(names):
@@ -29,36 +31,66 @@ def is_one(place):
     return place.suffix == ".npz"
 
 
-def _load(place):
-    """The arrays by name. Nothing in a file is run (allow_pickle)."""
+def _guarded(path, load):
+    """What `load` makes of the file. Nothing in it is run (allow_pickle)."""
+    try:
+        return load(path)
+    except Fault:
+        raise
+    except Exception as error:  # zipfile and NumPy raise what they stumble over
+        raise unreadable(path, "cannot be read as NumPy's arrays", error, expected=(b"PK\3\4", b"\x93NUMPY"),
+                         remedy="save whole arrays of numbers again") from None
+
+
+def _mapped(path):
     import numpy
 
-    try:
-        if place.is_dir():
-            words = _words_of_folder(place)
-            paths = [place / f"{word}.npy" for pair in words for word in pair]
-            for path in paths:
-                require_file(path)
-            return words, {path.stem: numpy.load(path, mmap_mode="r", allow_pickle=False) for path in paths}
-        require_file(place)
-        with zipfile.ZipFile(place) as archive:
-            sizes = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
-        words = _words_in(sizes)
-        if words is None or max(sizes.values()) > MOST_BYTES:
+    require_file(path)
+    return numpy.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _from_folder(folder):
+    words = _words_of_folder(folder)
+    paths = [folder / f"{word}.npy" for pair in words for word in pair]
+    return words, {path.stem: _guarded(path, _mapped) for path in paths}
+
+
+def _array_in(archive, member):
+    """Its size is that which its head claims, before memory is taken for it."""
+    from numpy.lib import format as npy
+
+    heads = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with archive.open(member) as file:
+        version = npy.read_magic(file)
+        if version not in heads:
+            raise ValueError(f"{member.filename} has the version {version} of .npy")
+        shape, _, dtype = heads[version](file)
+        claimed, size = math.prod(shape) * dtype.itemsize, member.file_size - file.tell()
+        if claimed != size and not dtype.hasobject:
+            raise ValueError(f"{member.filename} claims {claimed:,} bytes and has {size:,}")
+    with archive.open(member) as file:
+        return npy.read_array(file, allow_pickle=False)
+
+
+def _from_archive(place):
+    require_file(place)
+    with zipfile.ZipFile(place) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        words = _words_in(members)
+        if words is None:
             raise Fault(f"{plain(place)} holds no arrays train_images, train_labels, test_images, test_labels (or x_train, "
-                        "y_train, x_test, y_test) of a size that rueda takes")
-        with numpy.load(place, allow_pickle=False) as arrays:
-            return words, {word: arrays[word] for pair in words for word in pair}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise Fault(f"{plain(place)}: {plain(error)}; save whole arrays of numbers again") from None
+                        "y_train, x_test, y_test)")
+        wanted = {word: members[word] for pair in words for word in pair}
+        for word, member in wanted.items():
+            if member.file_size > bounds.ARRAY_BYTES:
+                raise Fault(f"{plain(place)}: {word} has {member.file_size:,} bytes, and rueda takes up to "
+                            f"{bounds.ARRAY_BYTES:,}")
+        return words, {word: _array_in(archive, member) for word, member in wanted.items()}
 
 
 def _colours_last(images, name):
     """(N, height, width, 3), or (N, height, width) of grey images."""
     shape = images.shape
-    if images.dtype != "uint8":
-        raise Fault(f"{name} has elements of {plain(images.dtype)}, expected uint8: of numbers from 0 to 1 save "
-                    "(x * 255).round().astype('uint8')")
     if len(shape) == 4 and shape[3] == 1:
         return images[..., 0]
     if len(shape) == 4 and shape[1] == 1:
@@ -70,16 +102,35 @@ def _colours_last(images, name):
     raise Fault(f"{name} has the shape {shape}, expected (N, height, width), with 1 or 3 colours at its end or after N")
 
 
+def _require_pixels(images, name):
+    """Refuses what is not uint8 with the line that converts it, which depends on the values."""
+    if images.dtype == "uint8":
+        return
+    if images.dtype.kind not in "biuf":
+        raise Fault(f"{name} has elements of {plain(images.dtype)}, expected uint8 from 0 to 255")
+    lowest, highest = float(images.min()), float(images.max())
+    if not (lowest >= 0 and highest < math.inf):
+        remedy = "undo their normalization first: pixels are 0 to 255"
+    elif highest <= 1:
+        remedy = "save (x.astype('float32') * 255).round().astype('uint8')"
+    elif highest <= 255:
+        remedy = "save x.round().astype('uint8')"
+    else:
+        remedy = "scale them to 0 to 255 first"
+    raise Fault(f"{name} has elements of {plain(images.dtype)}, expected uint8, from {lowest:g} to {highest:g}: {remedy}")
+
+
 def _split(arrays, pair, place):
     from PIL import Image
 
     image_name, label_name = (f"{plain(place)}: {word}" for word in pair)
     images, labels = _colours_last(arrays[pair[0]], image_name), arrays[pair[1]]
-    if labels.dtype.kind not in "iu" or labels.size != len(labels):
+    if labels.dtype.kind not in "iu" or labels.ndim < 1 or labels.size != len(labels):
         raise Fault(f"{label_name} has the shape {labels.shape} of {plain(labels.dtype)}, expected a whole number an image")
-    labels = [int(label) for label in labels.reshape(-1)]
     if len(labels) != len(images) or not 1 <= len(images) <= MOST_IMAGES or min(images.shape) < 1:
         raise Fault(f"{image_name} holds {len(images):,} images and {label_name} {len(labels):,} labels")
+    _require_pixels(images, image_name)
+    labels = [int(label) for label in labels.reshape(-1)]
     for image, label in enumerate(labels):
         if not 0 <= label <= 255:
             raise Fault(f"{label_name}: image {image} has the label {label}, expected 0 to 255")
@@ -92,6 +143,8 @@ def _split(arrays, pair, place):
 
 
 def read(place, options):
-    words, arrays = _load(place)
+    words, arrays = _from_folder(place) if place.is_dir() else _guarded(place, _from_archive)
     (train, in_train), (test, in_test) = (_split(arrays, pair, place) for pair in words)
+    if max(arrays[images].max() for images, _ in words) <= 1:
+        raise Fault(f"{plain(place)} has no pixel above 1, and white is 255: save (x * 255).astype('uint8')")
     return [str(k) for k in range(max(in_train, in_test))], train, test

@@ -1,8 +1,7 @@
 """CIFAR-10 (Krizhevsky 2009) in its binary version, from its author's address or from an archive that is there."""
 
-import tarfile
-import zlib
-
+import bounds
+from archives import members
 from common import Fault, plain, require_file, say
 from download import fetch, md5_of
 from layout import META, RECORD_BYTES, TEST, is_there, put_set
@@ -15,7 +14,6 @@ NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse"
 TRAIN, TEST_IMAGES = 50_000, 10_000
 BATCHES = [*(f"data_batch_{k}.bin" for k in range(1, 6)), TEST]
 BATCH_BYTES = 10_000 * RECORD_BYTES
-MOST_META_BYTES = 10_000
 
 
 def _by_hand(url, md5, archive):
@@ -23,31 +21,23 @@ def _by_hand(url, md5, archive):
             "again; `rueda train --data` takes the archive itself, too")
 
 
-def _unpack_into(folder, tar, archive):
+def _unpack_into(folder, archive):
     """Only the files of the set, by their names alone: no path and no link of an archive is followed."""
-    missing = {META, *BATCHES}
-    for member in tar:
-        name = member.name.removeprefix("./").removeprefix(FOLDER + "/")
+    most = {META: bounds.META_BYTES, **dict.fromkeys(BATCHES, BATCH_BYTES)}
+    missing = set(most)
+    for name, content in members(archive, FOLDER, most):
         if name not in missing:
             continue
-        fits = member.size <= MOST_META_BYTES if name == META else member.size == BATCH_BYTES
-        if not member.isreg() or not fits:
+        if content is None or (name != META and len(content) != BATCH_BYTES):
             raise Fault(f"{plain(archive)}: {name} is no file of CIFAR-10's length; get the archive again")
-        (folder / name).write_bytes(tar.extractfile(member).read())
+        (folder / name).write_bytes(content)
         missing.remove(name)
     if missing:
         raise Fault(f"{plain(archive)} lacks {sorted(missing)[0]}; get the archive again")
 
 
 def _unpack(archive, target, overwrite):
-    def fill(folder):
-        try:
-            with tarfile.open(archive, "r|gz") as tar:
-                _unpack_into(folder, tar, archive)
-        except (tarfile.TarError, EOFError, zlib.error) as error:
-            raise Fault(f"{plain(archive)} is damaged ({plain(error)}); get it again") from None
-
-    new = put_set(target, fill, overwrite)
+    new = put_set(target, lambda folder: _unpack_into(folder, archive), overwrite)
     say(f"{'unpacked CIFAR-10 to' if new else 'CIFAR-10 is already in'} {plain(target)}")
 
 

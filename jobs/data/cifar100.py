@@ -1,28 +1,24 @@
 """CIFAR-100 (Krizhevsky 2009) in its binary version: records of a coarse label, a fine label and the pixels."""
 
-import tarfile
-import zlib
-
+import bounds
+from archives import members
 from common import Fault, plain, require_file
+from kinds import require_unknown
 from layout import RECORD_BYTES, Split
 
 FOLDER = "cifar-100-binary"
 IN_RECORD = 1 + RECORD_BYTES
-MOST_BYTES = 200_000_000
 CLASSES = {"coarse": 20, "fine": 100}
 FILES = ("train.bin", "test.bin", "coarse_label_names.txt", "fine_label_names.txt")
 
 
 def _from_archive(archive):
     found = {}
-    try:
-        with tarfile.open(archive, "r|gz") as tar:
-            for member in tar:
-                name = member.name.removeprefix("./").removeprefix(FOLDER + "/")
-                if name in FILES and member.isreg() and member.size <= MOST_BYTES:
-                    found[name] = tar.extractfile(member).read()
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise Fault(f"{plain(archive)} is damaged ({plain(error)}); get it again") from None
+    for name, content in members(archive, FOLDER, dict.fromkeys(FILES, bounds.MEMBER_BYTES)):
+        if content is None:
+            raise Fault(f"{plain(archive)}: {name} is no regular file of up to {bounds.MEMBER_BYTES:,} bytes; get the archive "
+                        "again")
+        found[name] = content
     return found
 
 
@@ -30,9 +26,11 @@ def _from_folder(folder):
     found = {}
     for name in FILES:
         if (folder / name).exists():
-            require_file(folder / name)
+            require_file(folder / name, bounds.MEMBER_BYTES)
             with open(folder / name, "rb") as file:
-                found[name] = file.read(MOST_BYTES)
+                found[name] = file.read(bounds.MEMBER_BYTES)
+            if name.endswith(".bin") and len(found[name]) % IN_RECORD:
+                require_unknown(folder / name)
     return found
 
 
@@ -58,7 +56,7 @@ def is_one(place):
     """Whether it is CIFAR-100, as a folder or as an archive."""
     if place.is_dir():
         return (place / "fine_label_names.txt").exists() or (place / FOLDER).is_dir()
-    return place.name.endswith((".tar.gz", ".tgz"))
+    return place.name.endswith((".tar.gz", ".tgz", ".tar"))
 
 
 def read(place, options):
@@ -67,7 +65,6 @@ def read(place, options):
         place = place / FOLDER if (place / FOLDER).is_dir() else place
         found = _from_folder(place)
     else:
-        require_file(place)
         found = _from_archive(place)
     for name in FILES:
         if name not in found:

@@ -30,11 +30,13 @@ def class_name(text):
     return plain(unicodedata.normalize("NFC", text))
 
 
-def require_file(path):
-    """Refuses what is not a regular file, for example a pipe, which would be waited for."""
+def require_file(path, most=None):
+    """Refuses what is not a regular file, for example a pipe, which would be waited for; and one of more bytes than `most`."""
     try:
-        mode = Path(path).stat().st_mode
-    except OSError as error:
-        raise Fault(f"{plain(path)}: {error.strerror}") from None
-    if not stat.S_ISREG(mode):
+        found = Path(path).stat()
+    except (OSError, ValueError) as error:
+        raise Fault(f"{plain(path)}: {getattr(error, 'strerror', error)}") from None
+    if not stat.S_ISREG(found.st_mode):
         raise Fault(f"{plain(path)} is not a regular file")
+    if most is not None and found.st_size > most:
+        raise Fault(f"{plain(path)} has {found.st_size:,} bytes, expected up to {most:,}")

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import arrays
+import bounds
 import cifar100
 import idx
 import pictures
@@ -34,9 +35,9 @@ KINDS = (
 
 
 def _names_in(path):
-    require_file(path)
+    require_file(path, bounds.NAMES_BYTES)
     with open(path, "rb") as file:
-        text = file.read(1 << 20).decode("utf-8", "replace")
+        text = file.read(bounds.NAMES_BYTES).decode("utf-8", "replace")
     return [class_name(line.strip()) for line in text.split("\n") if line.strip()]
 
 

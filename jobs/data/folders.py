@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 
+import bounds
 from common import Fault, class_name, counted, plain, require_file, say
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
@@ -99,7 +100,7 @@ def classes_in(folder, not_read):
         if not pictures:
             raise _without_pictures(place, below, inside)
         for path in pictures:
-            require_file(path)
+            require_file(path, bounds.PICTURE_BYTES)
         not_read.add_files(path for path in inside if not is_picture(path))
         for deeper in below:
             not_read.add_below(deeper)

@@ -61,9 +61,17 @@ def kind_of(path):
     return None
 
 
-def unreadable(path, trouble, error, expected=()):
-    """The fault of a file that its reader gave up with `error`. `expected`: how such a file begins."""
+def require_unknown(path, expected=()):
+    """Raises the fault of a file that is of another kind than those that begin as `expected`."""
     kind = kind_of(path)
     if kind and kind.begins not in expected:
-        return Fault(f"{plain(path)} is {kind.name}: {kind.remedy}")
-    return Fault(f"{plain(path)} {trouble} ({plain(error) or type(error).__name__}); get it again")
+        raise Fault(f"{plain(path)} is {kind.name}: {kind.remedy}")
+
+
+def unreadable(path, trouble, error, expected=(), remedy="get it again"):
+    """The fault of a file that its reader gave up with `error`. `expected`: how such a file begins."""
+    try:
+        require_unknown(path, expected)
+    except Fault as fault:
+        return fault
+    return Fault(f"{plain(path)} {trouble} ({plain(error) or type(error).__name__}); {remedy}")

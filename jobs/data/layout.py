@@ -132,6 +132,8 @@ def _put(folder, target, overwrite):
 def put_set(target, fill, overwrite=False):
     """Has `fill` write a set into a folder beside `target`, which then gets its name: no half of a set is ever at
     `target`. True unless the same set was there."""
+    if target.name in ("", ".."):
+        raise Fault(f"{plain(target)!r} is no name for a set's folder: give one, for example data/mine")
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = target.with_name(f".rueda-data.tmp-{secrets.token_hex(8)}")
     folder.mkdir()

@@ -3,13 +3,16 @@
 import random
 import warnings
 
-from common import Fault, plain
+import bounds
+from common import Fault, plain, require_file
 from folders import NotRead, classes_in, halves_of, has_picture
 from kinds import unreadable
 from layout import SIDE, Split
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # as Pillow calls those of folders.ENDINGS
-MOST_PIXELS = 50_000_000
+ORIENTATION = 0x0112  # EXIF 2.3, 4.6.4; the names are Pillow's
+TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE", 6: "ROTATE_270", 7: "TRANSVERSE",
+         8: "ROTATE_90"}
 SEED = 1  # of the order: classes are mixed, because --data-limit takes the first images
 
 
@@ -32,29 +35,36 @@ def record(label, picture):
     return bytes([label]) + b"".join(plane.tobytes() for plane in fitted(picture).split())
 
 
+def _turn_of(picture):
+    """How the picture is to be turned, by its EXIF block. ImageOps.exif_transpose writes the whole block anew, and fails
+    where any other entry is damaged."""
+    try:
+        return TURNS.get(picture.getexif().get(ORIENTATION))
+    except Exception:  # a damaged block says nothing: the picture is taken as it stands
+        return None
+
+
 def _upright(picture, path):
-    from PIL import ImageOps
+    from PIL import Image
 
     if picture.mode.startswith(("I", "F")):
         raise Fault(f"{plain(path)} has more than 8 bits a pixel: save it with 8")
     picture.load()
-    try:
-        picture = ImageOps.exif_transpose(picture)
-    except Exception:  # of a damaged EXIF block, whatever its reader stumbles over: the pixels are whole
-        pass
-    return picture.convert("RGB")
+    turn = _turn_of(picture)
+    return (picture.transpose(getattr(Image, turn)) if turn else picture).convert("RGB")
 
 
 def _load(path):
     from PIL import Image
 
+    require_file(path, bounds.PICTURE_BYTES)  # it may have changed since it was listed
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(path, formats=FORMATS) as picture:
                 width, height = picture.size
-                if width * height > MOST_PIXELS:
-                    raise Fault(f"{plain(path)} has {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}: make it smaller")
+                if width * height > bounds.PIXELS:
+                    raise Fault(f"{plain(path)} has {width:,} x {height:,} pixels, more than {bounds.PIXELS:,}: make it smaller")
                 return _upright(picture, path)
     except Fault:
         raise

@@ -524,6 +524,79 @@ class ConvertPictures(DataCase):
         os.rename(self.folder / "bad/a\x07", self.folder / "other")
         self.assertIn("class 1: caf?\n", self.made("convert", "bad", "out2"))
 
+    def test_a_damaged_exif_block(self):
+        """The orientation is right, another entry is not: the picture is turned all the same."""
+        entries = (b"\x01\x0f\0\2\0\0\0\2x\0\0\0", b"\x01\x12\0\3\0\0\0\1\0\6\0\0", b"\x87i\0\5\0\0\0\1\0\0\0\x32")
+        block = b"Exif\0\0MM\0*\0\0\0\x08\0\3" + b"".join(entries) + bytes(5) + b"\1\x90\0\0\7\0\0\0\x040220" + bytes(4)
+        self.draw(*(f"in/{name}/{k}.jpg RGB 32 32 {k * 200},90,90" for name in "ab" for k in range(2)))
+        code = """
+import sys
+from PIL import Image
+picture = Image.new("RGB", (32, 32))
+picture.paste((255, 255, 255), (0, 0, 32, 16))  # the upper half
+for path in sys.argv[2:]: picture.save(path, exif=bytes.fromhex(sys.argv[1]))
+"""
+        for damaged in (block, block[:20]):
+            system_python(code, damaged.hex(), *(self.folder / f"in/a/{k}.jpg" for k in range(2)))
+            self.made("convert", "in", "out", "--overwrite")
+            (upper,) = (record[1 : 1025] for record in self.records("out/test_batch.bin") if record[0] == 0)
+            turned = damaged == block  # to the right
+            self.assertEqual([upper[at] > 200 for at in (16 * 32, 16 * 32 + 31)], [False, turned])
+
+    def test_what_is_no_regular_file(self):
+        self.tiles(*(f"in/{name}/{k}.png" for name in "ab" for k in range(2)))
+        odd = self.folder / "in/a/odd.png"
+        for make, words in ((os.mkfifo, "not a regular file"), (lambda path: path.symlink_to("nowhere"), "No such file"),
+                            (lambda path: path.symlink_to("odd.png"), "symbolic links")):
+            make(odd)
+            self.refused(self.script("convert", "in", "out"), "in/a/odd.png", words)
+            odd.unlink()
+        odd.symlink_to("..")  # a folder below, without an end
+        self.assertIn("in folders below a class", self.made("convert", "in", "out"))
+        (self.folder / "loop").symlink_to("loop")
+        for place in (".", "", "..", "/", "a/.."):
+            self.refused(self.script("convert", "in", place), "is no name for a set's folder")
+        self.refused(self.script("convert", "loop", "o"), "nothing is at loop")
+        self.refused(self.script("convert", "in", "loop/o"), "loop")
+
+    def test_archives_of_arrays_that_are_damaged(self):
+        code = """
+import io, sys, numpy, zipfile
+def npy(array):
+    file = io.BytesIO(); numpy.save(file, array); return file.getvalue()
+images, labels = npy(numpy.full((2, 32, 32, 3), 9, "uint8")), npy(numpy.array([0, 1]))
+def write(name, first=images, method=zipfile.ZIP_STORED, change=bytes):
+    with zipfile.ZipFile(sys.argv[1] + name, "w", method) as archive:
+        for word, content in zip(("x_train", "y_train", "x_test", "y_test"), (first, labels, images, labels)):
+            archive.writestr(word + ".npy", content)
+    content = bytearray(open(sys.argv[1] + name, "rb").read())
+    open(sys.argv[1] + name, "wb").write(change(content))
+def central(offset, value):  # of the first entry of the central directory
+    def change(content):
+        content[content.index(b"PK\\1\\2") + offset] = value
+        return content
+    return change
+write("right.npz")
+write("method.npz", change=central(10, 99))
+write("secret.npz", change=central(8, 1))
+write("offset.npz", change=lambda content: content.replace(b"PK\\5\\6" + content[-18:], b"PK\\5\\6" + content[-18:-6] + b"\\xff\\xff\\xff\\x7f" + content[-2:]))
+write("huge.npz", images.replace(b"(2, 32, 32, 3)", b"(2, 9**15, 32)".replace(b"9**15", b"99999")))
+write("brackets.npz", images[:10] + b"(" * 118 + images[128:])
+write("page.npz", change=lambda content: b"\\n<!DOCTYPE html><title>Log in</title>")
+open(sys.argv[1] + "x_train.npy", "wb").write(b"version https://git-lfs.github.com/spec/v1\\noid sha256:0\\n")
+for name in ("y_train", "y_test", "x_test"):
+    open(sys.argv[1] + name + ".npy", "wb").write(labels if name[0] == "y" else images)
+"""
+        (self.folder / "arrays").mkdir()
+        system_python(code, f"{self.folder}/arrays/")
+        self.made("convert", "arrays/right.npz", "out")
+        for name, words in (("method", ["compression method"]), ("secret", ["encrypted"]), ("offset", []),
+                            ("huge", ["x_train.npy claims", "and has 6,144"]), ("brackets", ["save whole arrays"]),
+                            ("page", ["an HTML page", "open the address in a browser"])):
+            with self.subTest(name=name):
+                self.refused(self.script("convert", f"arrays/{name}.npz", "other"), f"arrays/{name}.npz", *words)
+        self.refused(self.script("convert", "arrays", "other"), "arrays/x_train.npy is a Git LFS pointer", "git lfs pull")
+
     def test_a_class_by_the_name_of_an_attack(self):
         self.draw("in/a\x1b[31m/1.png L 9 9 1", "in/a\x1b[31m/2.png L 9 9 2", "in/b/1.png L 9 9 1", "in/b/2.png L 9 9 3")
         self.made("convert", "in", "out")
@@ -626,6 +699,44 @@ class ConvertOthers(DataCase):
         self.refused(self.script("convert", "in", "out"), "in holds no test.bin")
         self.put("c.tar.gz", b"no archive")
         self.refused(self.script("convert", "c.tar.gz", "out"), "c.tar.gz is damaged")
+
+    def test_archives_are_bounded_before_they_are_unpacked(self):
+        """None of them has what its headers claim: what is refused by a header was not read."""
+        def header(name, size, kind=tarfile.REGTYPE):
+            member = tarfile.TarInfo(name)
+            member.size, member.type = size, kind
+            return member.tobuf(tarfile.GNU_FORMAT)
+
+        for words, content in (
+            (["a header of 6,000,000,000 bytes"], header("long", 6_000_000_000, tarfile.XHDTYPE)),
+            (["a header of 6,000,000,000 bytes"], header("long", 6_000_000_000, tarfile.GNUTYPE_LONGNAME)),
+            (["members of 6,000,0", "is not the set"], header("other", 6_000_000_000)),
+            (["more than 10,000 members"], header("none", 0) * 10_001),
+            (["is damaged"], header("first", 0) * 9 + header("back", -2048)),
+            (["is damaged"], header("cifar-100-binary/train.bin", 3074)),
+            (["train.bin is no regular file of up to 200,000,000 bytes"], header("cifar-100-binary/train.bin", 201_000_000).ljust(1 << 20, b"\0")),
+        ):
+            for name, packed in (("c.tar.gz", gzip.compress(content, 1)), ("c.tar", content)):
+                with self.subTest(words=words, name=name):
+                    self.put(name, packed)
+                    command = ["bash", "-c", 'ulimit -v 1000000; exec "$@"', "bash", ROOT / "jobs/data.sh"]
+                    self.refused(self.execute(*command, "convert", name, "out"), name, *words)
+
+    def test_files_that_are_something_else(self):
+        for name, content, words in (
+            ("c.tar.gz", b"version https://git-lfs.github.com/spec/v1\n", ["a Git LFS pointer", "git lfs pull"]),
+            ("c.tgz", b"\xef\xbb\xbf\r\n<HTML><body>quota</body></HTML>", ["an HTML page", "open the address in a browser"]),
+            ("c.tgz", b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>", ["an XML document", "a server's error"]),
+            ("c.tar.gz", b"PK\3\4" + bytes(99), ["a zip archive: unpack it"]),
+            ("c.tar.gz", b"", ["an empty file"]),
+            ("set.7z", b"7z\xbc\xaf\x27\x1c" + bytes(99), ["a 7z archive: unpack it"]),
+            ("set.parquet", b"PAR1\x15" + bytes(99), ["a Parquet file"]),
+            ("idx/train-images-idx3-ubyte.gz", b"version https://git-lfs.github.com/spec/v1\n", ["a Git LFS pointer"]),
+        ):
+            with self.subTest(words=words):
+                self.put_idx()
+                self.put(name, content)
+                self.refused(self.script("convert", name.partition("/")[0], "out"), name, *words)
 
     def test_nothing_known(self):
         self.refused(self.script("convert", "nowhere", "out"), "nothing is at nowhere")
