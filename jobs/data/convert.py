@@ -32,6 +32,8 @@ KINDS = (
     (arrays.is_one, ("numpy", "PIL"), arrays.read),
     (pictures.is_one, ("PIL",), pictures.read),
 )
+EXACT = (pictures.read, cifar100.read)  # these know their classes; of others the largest label counts
+SHOWN = 10  # numbers in a message
 
 
 def _names_in(path):
@@ -44,12 +46,32 @@ def _names_in(path):
 def _given_names(path, found, read):
     """The names of --names: one for each class; of labels there may be more, which no image has."""
     given = _names_in(path)
-    if len(given) < len(found) or (len(given) > len(found) and read in (pictures.read, cifar100.read)):
+    if len(given) < len(found) or (len(given) > len(found) and read in EXACT):
         raise Fault(f"{plain(path)} has {len(given)} names, and the set {len(found)} classes: one name a line, for each class")
     twice = [name for name, times in Counter(given).items() if times > 1]
     if twice:
         raise Fault(f"{plain(path)} has the name {twice[0]} twice: each class needs its own")
     return given
+
+
+def _tell_empty_classes(names, split, what):
+    empty = sorted(set(range(len(names))) - set(split.labels))
+    if empty:
+        shown = ", ".join(str(k) if names[k] == str(k) else f"{k} {names[k]}" for k in empty[:SHOWN])
+        say(f"{len(empty)} of {len(names)} classes {'has' if len(empty) == 1 else 'have'} no {what} image: {shown}"
+            f"{', ...' if len(empty) > SHOWN else ''}")
+    return bool(empty)
+
+
+def _check_labels(names, train, test, from_zero):
+    """Labels as a whole. `from_zero`: it is certain that 0 is a class, though no image may have it."""
+    lowest, highest = (bound(bound(train.labels), bound(test.labels)) for bound in (min, max))
+    if lowest > 0 and not from_zero:
+        raise Fault(f"no image has the label 0, the labels are {lowest} to {highest}, and classes are counted from 0: subtract "
+                    f"{lowest} from all labels, or give --names with {highest + 1} names if 0 is a class")
+    if _tell_empty_classes(names, train, "training"):
+        say("a network gets an output for each of them: if these are no classes, number the labels without gaps")
+    _tell_empty_classes(names, test, "test")
 
 
 def _tell_classes(names, found):
@@ -81,6 +103,7 @@ def get(options):
     found = names
     if options.names is not None:
         names = _given_names(options.names, names, read)
+    _check_labels(names, train, test, from_zero=options.names is not None or read in EXACT)
     write_set(options.folder, names, train, test, options.overwrite)
     if options.names is not None or read is pictures.read:
         _tell_classes(names, found)

@@ -631,6 +631,60 @@ for name, what in (("train_images", images), ("train_labels", labels), ("test_im
             system_python(code, self.folder, kind)
             self.refused(self.script("convert", "arrays", "other"), *words)
 
+    def test_advice_on_arrays_looks_at_their_values(self):
+        """Each line is followed, and gives the same images."""
+        code = """
+import sys, numpy
+change = sys.argv[2]
+x = numpy.arange(2 * 32 * 32 * 3).reshape(2, 32, 32, 3) % 256
+kinds = {"int64": x, "half": (x / 255).astype("float16"), "signed": x / 127.5 - 1, "wide": x * 257, "nan": x * numpy.nan,
+         "bits": (x > 99).astype("uint8"), "right": x.astype("uint8")}
+x = kinds[sys.argv[1]]
+x = eval(change) if change else x
+numpy.savez("x.npz", x_train=x, y_train=[0, 1], x_test=x, y_test=[0, 1])
+"""
+        def convert(kind, change=""):
+            subprocess.run(["/usr/bin/python3", "-c", code, kind, change], check=True, cwd=self.folder)
+            return self.script("convert", "x.npz", "out", "--overwrite")
+
+        self.assertEqual(convert("right").returncode, 0)
+        right = self.records("out/test_batch.bin")
+        for kind, words in (("int64", "from 0 to 255"), ("half", "from 0 to 1"), ("bits", "no pixel above 1")):
+            with self.subTest(kind=kind):
+                done = convert(kind)
+                self.refused(done, words, "save ")
+                said = convert(kind, done.stderr.strip().rpartition("save ")[2])
+                self.assertEqual((said.returncode, said.stderr), (0, ""))
+                if kind != "bits":
+                    self.assertEqual(self.records("out/test_batch.bin"), right)
+        for kind, words in (("signed", "from -1 to 1: undo their normalization"), ("wide", "to 65535: scale them"),
+                            ("nan", "undo their normalization")):
+            self.refused(convert(kind), words)
+
+    def test_labels_as_a_whole(self):
+        code = """
+import sys, numpy
+labels = eval(sys.argv[1])
+numpy.savez("x.npz", x_train=numpy.full((len(labels), 32, 32), 9, "uint8"), y_train=labels,
+            x_test=numpy.full((2, 32, 32), 9, "uint8"), y_test=labels[:2])
+"""
+        def convert(labels, *words):
+            subprocess.run(["/usr/bin/python3", "-c", code, labels], check=True, cwd=self.folder)
+            return self.script("convert", "x.npz", "out", "--overwrite", *words)
+
+        self.refused(convert("range(1, 11)"), "no image has the label 0", "1 to 10", "subtract 1", "--names with 11 names")
+        names = self.put("names", b"".join(b"n%d\n" % k for k in range(11)))
+        for labels, words in (("range(10)", ["8 of 10 classes have no test image: 2, 3, 4, 5, 6, 7, 8, 9"]),
+                              ("range(0, 200, 20)", ["171 of 181 classes have no training image: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
+                                                     "number the labels without gaps"])):
+            done = convert(labels)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for word in words:
+                self.assertIn(word, done.stdout)
+        self.assertIn("1 of 11 classes has no training image: 0 n0", convert("range(1, 11)", "--names", names).stdout)
+        self.tiles("in/train/a/1.png", "in/train/b/1.png", "in/test/a/1.png")
+        self.assertIn("1 of 2 classes has no test image: 1 b", self.made("convert", "in", "o"))
+
     def test_each_spelling_of_arrays_in_a_folder_and_in_a_file(self):
         code = """
 import sys, numpy
