@@ -4,7 +4,8 @@ import bounds
 from archives import members
 from common import Fault, plain, require_file, say
 from download import fetch, md5_of
-from layout import META, RECORD_BYTES, TEST, is_there, put_set
+from layout import RECORD_BYTES, is_there
+from staging import META, TEST, put_set
 
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 MD5 = "c32a1d4ab5d03f1284b67883e8d87530"

@@ -1,15 +1,13 @@
-"""The layout of CIFAR-10's binary version, and how a set gets there whole or not at all.
+"""The layout of CIFAR-10's binary version.
 
 A record is a label byte and 3,072 pixel bytes: 32 x 32 of red, then green, then blue. The training set is in
 data_batch_1.bin and so on, the test set in test_batch.bin, the names of the classes in batches.meta.txt."""
 
-import filecmp
 import os
-import secrets
-import shutil
 from collections import namedtuple
 
 from common import Fault, counted, plain, say
+from staging import META, TEST, put_set
 
 SIDE = 32
 CHANNELS = 3
@@ -18,8 +16,6 @@ FEWEST_CLASSES, MOST_CLASSES = 2, 256  # a label is a byte
 TRAIN_FILES = 5
 FILE_IMAGES = 60_000  # rueda reads no file of more than 200 MB ...
 MOST_IMAGES = 600_000  # ... and no set of more than 2 GB; the test set is one file
-META = "batches.meta.txt"
-TEST = "test_batch.bin"
 
 
 class Split(namedtuple("Split", "labels records")):
@@ -90,58 +86,6 @@ def _write_all(folder, names, train, test):
     for name, count in sizes.items():
         _write_file(folder / name, test.records() if name == TEST else records, count)
     _write_file(folder / META, iter([_meta(names)]), 1)
-
-
-def _is_of_set(name):
-    return name in (META, TEST) or name.startswith("data_batch_")
-
-
-def _require_replaceable(target, overwrite):
-    if target.is_symlink() or not target.is_dir():
-        raise Fault(f"{plain(target)} is a link or no folder: remove it, or give another place")
-    for name in os.listdir(target):
-        if not _is_of_set(name):
-            raise Fault(f"{plain(target)} holds {plain(name)}, which is of no data set: give another place")
-        if not overwrite:
-            raise Fault(f"{plain(target)} holds another data set: give another place, or --overwrite to replace it")
-
-
-def _same(folder, target):
-    names = os.listdir(folder)
-    if {name for name in os.listdir(target) if _is_of_set(name)} != set(names):
-        return False
-    _, different, unreadable = filecmp.cmpfiles(folder, target, names, shallow=False)
-    return not different and not unreadable
-
-
-def _put(folder, target, overwrite):
-    """Moves what was written to its place. True unless the same set was there."""
-    if not os.path.lexists(target):
-        os.rename(folder, target)
-        return True
-    if target.is_dir() and _same(folder, target):
-        return False
-    _require_replaceable(target, overwrite)
-    old = folder.with_name(folder.name + "-old")
-    os.rename(target, old)
-    os.rename(folder, target)
-    shutil.rmtree(old)
-    return True
-
-
-def put_set(target, fill, overwrite=False):
-    """Has `fill` write a set into a folder beside `target`, which then gets its name: no half of a set is ever at
-    `target`. True unless the same set was there."""
-    if target.name in ("", ".."):
-        raise Fault(f"{plain(target)!r} is no name for a set's folder: give one, for example data/mine")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = target.with_name(f".rueda-data.tmp-{secrets.token_hex(8)}")
-    folder.mkdir()
-    try:
-        fill(folder)
-        return _put(folder, target, overwrite)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_set(target, names, train, test, overwrite=False):

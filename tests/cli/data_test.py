@@ -144,6 +144,74 @@ class FashionMnist(DataCase):
         self.refused(self.script("fashion-mnist", "--from", "idx", "--overwrite"), "is a link or no folder")
         self.assertEqual(os.listdir(self.folder / "elsewhere"), [])
 
+    def test_a_link_by_a_batch_name_is_of_no_set(self):
+        self.put_idx()
+        self.put("data/fashion-mnist/test_batch.bin", b"")
+        self.put("precious/thesis.txt", b"dear")
+        for name in ("data_batch_1.bin", "data_batch_old"):
+            (self.folder / "data/fashion-mnist" / name).symlink_to("../../precious")
+            self.refused(self.script("fashion-mnist", "--from", "idx", "--overwrite"), name, "of no data set")
+            (self.folder / "data/fashion-mnist" / name).unlink()
+        self.assertEqual(os.listdir(self.folder / "precious"), ["thesis.txt"])
+
+    WRITER = """
+import os, signal, subprocess, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import staging
+def write(folder, then):
+    (folder / "test_batch.bin").write_bytes(b"half")
+    then()
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+def die_between():
+    staging.os = type("Os", (), {**vars(os), "rename": lambda old, new: (rename(old, new), die())})
+rename, command, words = os.rename, sys.argv[2], sys.argv[3:]
+run = lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+if command == "live":
+    staging.put_set(Path("data/other"), lambda folder: (write(folder, run), os.stat(folder / "test_batch.bin")))
+else:
+    then = {"killed": die, "between": die_between}[command]
+    staging.put_set(Path("data/fashion-mnist"), lambda folder: write(folder, then), overwrite=True)
+"""
+
+    def writer(self, *words):
+        words = [sys.executable, "-B", "-c", self.WRITER, ROOT / "jobs/data", *words]
+        return subprocess.run(words, cwd=self.folder, check=False, stderr=subprocess.PIPE, text=True, timeout=120)
+
+    def test_what_a_killed_call_left_is_removed(self):
+        self.put_idx()
+        make = ("fashion-mnist", "--from", "idx")
+        self.assertEqual(self.writer("killed").returncode, -9)
+        (left,) = (self.folder / "data").glob(".rueda-data.tmp-*")
+        self.assertIn(f"removed data/{left.name}, which a call left that was killed", self.made(*make))
+        self.assertEqual(os.listdir(self.folder / "data"), ["fashion-mnist"])
+        before = (self.folder / "data/fashion-mnist/test_batch.bin").read_bytes()
+        self.assertEqual(self.writer("between").returncode, -9)  # the old set is away, the new one not there
+        self.assertFalse((self.folder / "data/fashion-mnist").exists())
+        self.assertIn("already holds these", self.made(*make))
+        self.assertEqual((self.folder / "data/fashion-mnist/test_batch.bin").read_bytes(), before)
+        self.assertEqual(os.listdir(self.folder / "data"), ["fashion-mnist"])
+
+    def test_what_no_killed_call_left_stays(self):
+        self.put_idx()
+        done = self.writer("live", ROOT / "jobs/data.sh", "fashion-mnist", "--from", "idx")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.folder / "data")), ["fashion-mnist", "other"])
+        stay = []
+        for change in (lambda left: (left / "set/thesis.txt").write_bytes(b"dear"),
+                       lambda left: (left / "mine").mkdir(),
+                       lambda left: (left / "lock").write_text((left / "lock").read_text().replace(" on ", " on other-")),
+                       lambda left: (left / "lock").unlink(),
+                       lambda left: (left / "set").rename(left.parent / "kept") and (left / "set").symlink_to("../kept")):
+            self.assertEqual(self.writer("killed").returncode, -9)
+            (left,) = set((self.folder / "data").glob(".rueda-data.tmp-*")) - set(stay)
+            change(left)
+            stay.append(left)
+        self.made("fashion-mnist", "data", "--from", "idx")
+        self.assertEqual(set((self.folder / "data").glob(".rueda-data.tmp-*")), set(stay))
+        self.assertEqual([left for left in stay if not (left / "set/test_batch.bin").exists()], [])
+
     def test_damaged_files_are_refused(self):
         many = images(12)
         for words, files in (
