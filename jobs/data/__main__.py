@@ -83,7 +83,7 @@ def main():
         return 2
     except OSError as error:
         place = plain(error.filename or "the output")
-        print(f"data.sh: {place}: {error.strerror}; free it, or give another place", file=sys.stderr)
+        print(f"data.sh: {place}: {error.strerror or plain(error)}; free it, or give another place", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("data.sh: interrupted; the same command goes on", file=sys.stderr)

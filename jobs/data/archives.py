@@ -6,7 +6,7 @@ import tarfile
 
 import bounds
 from common import Fault, plain, require_file
-from kinds import unreadable
+from kinds import ARCHIVES, unreadable
 
 
 class _Bounded:
@@ -65,4 +65,4 @@ def members(path, folder, most):
     except Fault:
         raise
     except Exception as error:  # tarfile raises what it stumbles over
-        raise unreadable(path, "is damaged", error, expected=(b"\x1f\x8b", b"ustar")) from None
+        raise unreadable(path, "is damaged", error, expected=ARCHIVES) from None

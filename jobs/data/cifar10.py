@@ -4,6 +4,7 @@ import bounds
 from archives import members
 from common import Fault, plain, require_file, say
 from download import fetch, md5_of
+from kinds import ARCHIVES, require_unknown
 from layout import RECORD_BYTES, is_there
 from staging import META, TEST, put_set
 
@@ -46,6 +47,7 @@ def _require_sum(archive, md5):
     require_file(archive)
     found = md5_of(archive)
     if found != md5:
+        require_unknown(archive, expected=ARCHIVES)
         raise Fault(f"{plain(archive)} has the MD5 sum {found}, expected {md5}: remove it, and run this again")
 
 

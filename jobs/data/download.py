@@ -4,11 +4,13 @@ import fcntl
 import hashlib
 import http.client
 import os
+import stat
 import sys
 import urllib.error
 import urllib.request
 
 from common import Fault, plain
+from kinds import ARCHIVES, kind_of
 
 PIECE = 1 << 20
 MOST_BYTES = 400_000_000  # of any archive of CIFAR-10
@@ -83,13 +85,22 @@ def _download(url, file):
                         if have else f"{plain(url)} cannot be reached: {reason}")
 
 
+def _opened(part):
+    """To read and write. No other file is written by way of it."""
+    number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    found = os.fstat(number)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(number)
+        raise Fault(f"{plain(part)} is no regular file, or has another name (a hard link): remove it, or give another DIR")
+    return os.fdopen(number, "r+b")
+
+
 def fetch(url, md5, path):
     """The file at `url` as `path`. Its bytes gather in a file beside it, which a second call resumes."""
     if not url.startswith(("http://", "https://")):
         raise Fault(f"{plain(url)} is no address of the web: give http:// or https://")
     part = path.with_name(path.name + ".part")
-    number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    with os.fdopen(number, "r+b") as file:
+    with _opened(part) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -98,7 +109,10 @@ def fetch(url, md5, path):
         file.flush()
         found = md5_of(part)
         if found != md5:
+            kind = kind_of(part, expected=ARCHIVES)
             part.unlink()
+            if kind:
+                raise Fault(f"{plain(url)} gave {kind.name}: {kind.remedy}")
             raise Fault(f"{plain(url)} has the MD5 sum {found}, expected {md5}: it was removed; the same command gets it "
                         "again")
         os.rename(part, path)

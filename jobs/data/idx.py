@@ -7,7 +7,7 @@ import zlib
 from collections import namedtuple
 
 from common import Fault, plain, require_file
-from kinds import require_unknown, unreadable
+from kinds import GZIP, require_unknown, unreadable
 from layout import MOST_IMAGES, SIDE, Split, grey_record
 
 UNSIGNED_BYTE = 8
@@ -34,7 +34,7 @@ def _check_shape(shape, path):
 def _read(stream, path, dimensions):
     zeros, kind, found = struct.unpack(">HBB", _bytes_of(stream, 4, path, "its head"))
     if zeros != 0 or kind != UNSIGNED_BYTE or found != dimensions:
-        require_unknown(path, expected=(b"\x1f\x8b",))
+        require_unknown(path, expected=GZIP)
         what = {1: "labels", 3: "images"}[dimensions]
         raise Fault(f"{plain(path)} is not an IDX file of {what}: it begins with the bytes {zeros:04x}{kind:02x}{found:02x}, "
                     f"expected 0000080{dimensions}")
@@ -61,7 +61,7 @@ def read_array(path, dimensions):
             with gzip.GzipFile(fileobj=file) as unpacked:
                 return _read(unpacked, path, dimensions)
     except (OSError, EOFError, zlib.error) as error:
-        raise unreadable(path, "is a damaged gzip file", error, expected=(b"\x1f\x8b",)) from None
+        raise unreadable(path, "is a damaged gzip file", error, expected=GZIP) from None
 
 
 def _check_labels(labels, path, classes):

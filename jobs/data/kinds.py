@@ -44,8 +44,12 @@ TEXTS = (
 )
 
 
-def kind_of(path):
-    """None of what is not known, or not a file that can be read."""
+GZIP = (b"\x1f\x8b",)
+ARCHIVES = (*GZIP, b"ustar")
+
+
+def kind_of(path, expected=()):
+    """None of what is not known, begins as one of `expected`, or is not a file that can be read."""
     try:
         with open(path, "rb") as file:
             head = file.read(HEAD_BYTES)
@@ -57,14 +61,14 @@ def kind_of(path):
     for kinds, content in ((BINARY, head), (TEXTS, text)):
         for kind in kinds:
             if content.startswith(kind.begins, kind.at):
-                return kind
+                return None if kind.begins in expected else kind
     return None
 
 
 def require_unknown(path, expected=()):
     """Raises the fault of a file that is of another kind than those that begin as `expected`."""
-    kind = kind_of(path)
-    if kind and kind.begins not in expected:
+    kind = kind_of(path, expected)
+    if kind:
         raise Fault(f"{plain(path)} is {kind.name}: {kind.remedy}")
 
 

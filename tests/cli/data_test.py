@@ -379,6 +379,24 @@ class Cifar10(DataCase):
         self.put("data/cifar-10-binary.tar.gz", b"x")
         self.refused(self.get(), "data/cifar-10-binary.tar.gz has the MD5 sum", "remove it")
 
+    def test_a_page_is_called_so(self):
+        self.server.content = b"<!DOCTYPE html>\n<title>Log in to the hotel</title>"
+        self.refused(self.get(), "gave an HTML page", "open the address in a browser", "By hand")
+        self.assertEqual(os.listdir(self.folder / "data"), [])
+        for content, words in ((self.server.content, "an HTML page"), (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull")):
+            self.put("data/cifar-10-binary.tar.gz", content)
+            self.refused(self.get(), "data/cifar-10-binary.tar.gz is ", words)
+
+    def test_no_other_file_is_written_by_a_hard_link(self):
+        precious = self.put("precious", b"dear")
+        self.part.parent.mkdir()
+        os.link(precious, self.part)
+        self.refused(self.get(), "cifar-10-binary.tar.gz.part", "a hard link")
+        self.assertEqual(precious.read_bytes(), b"dear")
+        self.part.unlink()
+        os.mkfifo(self.part)
+        self.refused(self.get(), "cifar-10-binary.tar.gz.part", "no regular file")
+
     def test_bytes_too_many_are_dropped(self):
         self.part.parent.mkdir()
         self.part.write_bytes(self.whole + b"more")
