@@ -1,7 +1,6 @@
 #include "launch/thread_team.hpp"
 
 #include <algorithm>
-#include <array>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -17,9 +16,6 @@
 
 namespace rueda {
 namespace {
-
-/// Of OpenMP, and of LLVM's and Intel's libraries.
-constexpr std::array kLimits = {"OMP_THREAD_LIMIT", "KMP_DEVICE_THREAD_LIMIT", "KMP_ALL_THREADS"};
 
 #if defined(_OPENMP)
 /// OpenMP ends the process without a word of ours where a thread cannot be
@@ -60,7 +56,7 @@ int settle_team(int wanted) {
 std::string team_shortage(int wanted, int got, const Environment& environment) {
   if (got >= wanted) return "";
   std::string why = "for a reason that no variable of its tells";
-  for (const char* name : kLimits) {
+  for (const char* name : kTeamLimits) {
     const std::string value = variable_text(environment, name);
     if (!value.empty())
       why = fmt::format("because {}={} is set: unset it for more", name, printable(value));

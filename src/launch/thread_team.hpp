@@ -1,10 +1,15 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "launch/launcher.hpp"
 
 namespace rueda {
+
+/// Variables by which OpenMP, or LLVM's and Intel's libraries, give a region fewer threads.
+inline constexpr std::array kTeamLimits = {"OMP_THREAD_LIMIT", "KMP_DEVICE_THREAD_LIMIT",
+                                           "KMP_ALL_THREADS", "KMP_MAX_THREADS"};
 
 /// Threads that a parallel region of OpenMP really has in this process where
 /// `wanted` are asked for: a region is opened, and they are counted. The

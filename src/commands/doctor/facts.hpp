@@ -246,10 +246,6 @@ inline constexpr const char* kPackaged =
     "^OMPI_MCA_(btl|mtl|osc|pml)=\\^(,?(ofi|openib|pt2pt|ucx|uct))+$";
 /// The settings that match, as NAME=VALUE of a variable, without those that are never the cause.
 Steering settings_like(const char* pattern, const LaunchFacts& launch);
-/// By these OpenMP gives fewer threads than it is asked for.
-inline constexpr const char* kTeamSettings =
-    "^(OMP_THREAD_LIMIT=|OMP_MAX_ACTIVE_LEVELS=0|KMP_(DEVICE_THREAD_LIMIT|ALL_THREADS|MAX_THREADS)="
-    ")";
 
 /// The ranks of each host, in order.
 inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const Ranks& ranks) {

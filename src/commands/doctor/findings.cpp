@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "commands/doctor/facts_json.hpp"
+#include "launch/thread_team.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda::doctor {
@@ -79,18 +80,24 @@ Finding find_in_launch(const ClusterFacts& cluster) {
                                 launch.launcher == "srun" ? "srun" : "mpirun", launch.slurm_tasks)};
 }
 
+/// Settings by which OpenMP gives fewer threads than it is asked for.
+Steering team_settings(const LaunchFacts& launch) {
+  static const std::string pattern = fmt::format("^({})=", fmt::join(kTeamLimits, "|"));
+  return settings_like(pattern.c_str(), launch);
+}
+
 /// A rank whose parallel regions have fewer threads than it asked for; empty: it is none.
 std::string small_team(const RankFacts& rank) {
   const auto& [threads, team] = std::pair(rank.cores.threads, rank.cores.team);
   if (team == 0 || team >= threads) return "";
   return fmt::format("OpenMP gives {} of {}{}", team, counted(std::size_t(threads), "thread"),
-                     settings_like(kTeamSettings, rank.launch).what);
+                     team_settings(rank.launch).what);
 }
 
 void find_in_teams(const ClusterFacts& cluster, Findings& findings) {
   for (const auto& [said, ranks] : ranks_by(cluster.ranks, small_team)) {
     const RankFacts& first = cluster.ranks.at(std::size_t(ranks.front()));
-    const std::string unset = settings_like(kTeamSettings, first.launch).change;
+    const std::string unset = team_settings(first.launch).change;
     std::string change = fmt::format("rueda train --threads {}", first.cores.team);
     if (!unset.empty()) change = unset + "or " + change;
     const std::string who = ranks_text(ranks, cluster.ranks.size());

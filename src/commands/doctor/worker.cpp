@@ -2,14 +2,12 @@
 #include <memory>
 
 #include <fcntl.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "base/core_time.hpp"
 #include "base/files.hpp"
 #include "commands/doctor/process.hpp"
 #include "launch/launcher.hpp"
+#include "launch/thread_team.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/probes/parameter_files.hpp"
 #include "mpi/session/communicator.hpp"
@@ -105,19 +103,6 @@ std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
   return all;
 }
 
-/// Threads that OpenMP gives for a parallel region that asks for `threads`. Where the system starts
-/// no more, its library ends the process.
-int team_size(int threads) {
-  int team = threads;
-#ifdef _OPENMP
-  omp_set_dynamic(0);
-#pragma omp parallel num_threads(threads)
-#pragma omp single
-  team = omp_get_num_threads();
-#endif
-  return team;
-}
-
 /// Open MPI is asked in a process of its own: it reads all of its settings for that, and those that
 /// are made before it starts (Session) would come too late.
 std::vector<std::string> asked_parameter_files() {
@@ -177,7 +162,7 @@ class Worker {
     introduce(world);
     const int threads = ranks_.at(std::size_t(world.rank())).cores.threads;
     begin(kTeamStep, kPlain);
-    if (facts_.backend == "cpu") facts_.cores.team = team_size(threads);
+    if (facts_.backend == "cpu") facts_.cores.team = settle_team(threads);
     begin("time the cores", kPlain);
     world.barrier();
     facts_.cores.got = busy_core_time(threads, kBusySeconds).share();

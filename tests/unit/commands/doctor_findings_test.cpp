@@ -186,7 +186,7 @@ TEST_CASE("OpenMP that gives fewer threads is named with the variable", "[doctor
   check(team(3), kRemark, "all ranks: OpenMP gives 3 of 8 threads", "rueda train --threads 3");
   const auto other = one(team(8), 3, [](RankFacts& r) { r.cores.team = 2; });
   check(other, kRemark, "rank 3: OpenMP gives 2 of 8 threads", "--threads 2");
-  for (const std::string set : {"OMP_THREAD_LIMIT=1", "OMP_MAX_ACTIVE_LEVELS=0"}) {
+  for (const std::string set : {"OMP_THREAD_LIMIT=1", "KMP_DEVICE_THREAD_LIMIT=1"}) {
     ClusterFacts limited = team(1);
     for (RankFacts& rank : limited.ranks) rank.launch.settings.push_back(set);
     check(limited, kRemark, "OpenMP gives 1 of 8 threads (" + set + " is set)",
