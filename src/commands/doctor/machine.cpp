@@ -9,6 +9,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
