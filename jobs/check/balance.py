@@ -52,7 +52,8 @@ def train(binary, ranks, words, balance, folder):
     shutil.rmtree(run_dir, ignore_errors=True)
     bind = ["--bind-to", "core", "--map-by", "core"] if "timed" not in words else ["--oversubscribe"]
     command = ["mpirun", *bind, "-n", str(ranks), binary, "train", *words, "--balance", balance]
-    subprocess.run([*command, "--run-dir", str(run_dir), "--progress", "off"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--run-dir", str(run_dir), "--progress", "off"], check=True, stdout=subprocess.DEVNULL,
+                   timeout=1800)  # fmt: skip
     record = json.loads((run_dir / "run.json").read_text(encoding="utf-8"))
     with open(run_dir / "steps.csv", encoding="ascii", newline="") as file:
         rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
@@ -127,6 +128,8 @@ def main():
                 print(measure(name, options, Path(folder)), flush=True)
         except subprocess.CalledProcessError as error:
             sys.exit(f"balance: {options.binary} ended with {error.returncode}; its message stands above")
+        except subprocess.TimeoutExpired as error:
+            sys.exit(f"balance: {options.binary} did not end within {error.timeout} s")
 
 
 if __name__ == "__main__":

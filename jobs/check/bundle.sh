@@ -46,7 +46,7 @@ tar -C "$bare" -xf "$archive"
 # Besides the files there is only what every system has: /proc and two devices.
 inside() { # command...
   # shellcheck disable=SC2016
-  unshare --map-root-user --mount --pid --fork bash -c '
+  timeout --kill-after=10 600 unshare --map-root-user --mount --pid --fork bash -c '
     set -e
     bare=$1
     shift

@@ -45,7 +45,7 @@ within() {
   (
     for kind in memory cpu; do echo "$BASHPID" >"$groups/$kind/$name/step/cgroup.procs"; done
     cd "$scratch"
-    exec "$@"
+    exec timeout 600 "$@"
   )
 }
 

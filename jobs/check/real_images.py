@@ -31,6 +31,7 @@ RANKS = {"rueda-1": 1, "rueda-2": 2}
 CONTESTANTS = (*RANKS, "torch")
 # A rank may wait long for one that other programs keep from its core.
 PATIENT = ("--stall-seconds", "600")
+LIMIT = 12 * 3600  # seconds of a training, many times what one takes
 
 
 class Training:
@@ -111,9 +112,13 @@ def run_logged(words, log):
     """Runs the words with one thread for every pool. All that they say goes to the log."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     with open(log, "w", encoding="utf-8") as file:
-        code = subprocess.run(
-            words, env={**os.environ, **one_thread}, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False
-        ).returncode
+        try:
+            code = subprocess.run(
+                words, env={**os.environ, **one_thread}, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
+                timeout=LIMIT,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{words[0]} did not end within {LIMIT // 3600} hours: {log}") from None
     if code:
         raise RuntimeError(f"{words[0]} ended with exit code {code}: {log} says why")
 
@@ -176,7 +181,7 @@ def train_all(trainings, jobs):
 def plot(results, picture):
     drawn = [{"contestant": contestant, **one} for (_, contestant), one in results.items()]
     words = [sys.executable, str(HERE / "real_images_plot.py"), picture]
-    if subprocess.run(words, input=json.dumps(drawn), text=True, check=False).returncode:
+    if subprocess.run(words, input=json.dumps(drawn), text=True, timeout=600, check=False).returncode:
         raise UsageError(f"{picture} was not drawn, see above; the results stay, so the same call only draws")
 
 

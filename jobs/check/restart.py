@@ -64,7 +64,10 @@ class Run:
     def end(self):
         if self.job:
             self.job.send_signal(signal.SIGTERM)
-            self.job.wait()
+            try:
+                self.job.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                self.job.kill()
 
     def status(self):
         try:
@@ -110,7 +113,7 @@ class Hosts(Run):
         }
 
     def call(self, *words):
-        subprocess.run([HOSTS, *map(str, words)], env=self.environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([HOSTS, *map(str, words)], env=self.environment, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
 
     def start(self):
         self.call("up", COUNT, "1gbit", "50us")

@@ -24,7 +24,7 @@ LOADER = "ld-linux*"  # belongs to the system, as the kernel does
 
 def output(*words, **variables):
     return subprocess.run(
-        words, env={**os.environ, **variables}, capture_output=True, text=True, check=True
+        words, env={**os.environ, **variables}, capture_output=True, text=True, check=True, timeout=120
     ).stdout
 
 

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTS = ROOT / "tests" / "lab" / "hosts.sh"
 PROGRAM = ROOT / "build" / "rueda"
 BYTES = 45_000_000
+LIMIT = 1800  # seconds of a command on the hosts
 COMPUTE_MS = {2: [600, 800], 3: [800, 1050], 4: [900, 1200]}  # by ranks
 
 
@@ -78,7 +79,7 @@ class Lab:
     def call(self, *words):
         done = subprocess.run(
             ["nice", "-n", "-20" if words[0] == "run" else "0", HOSTS, *map(str, words)], env=self.environment,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT, check=False,
         )  # fmt: skip
         if done.returncode != 0:
             sys.exit(f"hosts.sh {' '.join(map(str, words))} failed:\n{done.stdout}{done.stderr}")

@@ -77,7 +77,7 @@ def predict(folder, fit_ranks, *words):
         PROGRAM, "predict", folder / "runs", "--cross-validate", "--fit-ranks", ",".join(map(str, fit_ranks)),
         "--ranks", "1", "--json", file, "--extra-p", folder / "extra-p.jsonl", *words,
     ]  # fmt: skip
-    subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, timeout=600)
     return json.loads(file.read_text(encoding="utf-8"))
 
 

@@ -76,7 +76,7 @@ complete -F _rueda rueda
 
 def output(*words):
     env = {**os.environ, "COLUMNS": "10000"}  # an option's help in one line
-    return subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout.rstrip()
+    return subprocess.run(words, capture_output=True, text=True, check=True, env=env, timeout=60).stdout.rstrip()
 
 
 def read_help(program, words):
