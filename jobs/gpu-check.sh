@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests and measures rueda on a machine with a GPU, in three calls that each take minutes, or a bit of everything
-# without a letter. Needs bash and Python 3.10 or newer. Names what else is missing and leaves it out.
+# without a letter. Needs bash and Python 3.9 or newer. Names what else is missing and leaves it out.
 #
 #   jobs/gpu-check.sh A    does it live: test programs; times engines, counts what each kernel moves
 #   jobs/gpu-check.sh B    speed, compared with PyTorch

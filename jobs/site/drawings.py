@@ -150,7 +150,9 @@ def rooms_of_page():
         names = re.findall(r"`(\w+)`", names)
         parts = [re.split(r"[:(]", part)[0] for part in hold.split(";")]
         words = [part.replace("`", "").strip() for part in parts]
-        floors.append((int(number), list(zip(names, words, strict=True) if len(names) > 1 else zip(names, words))))
+        if len(names) > 1 and len(names) != len(words):
+            raise SystemExit(f"{check_includes.CONTRACTS}: floor {number} has {len(names)} rooms and says what {len(words)} hold")
+        floors.append((int(number), list(zip(names, words))))
     known = [set(rooms) for rooms in check_includes.ROOMS if rooms not in (["main"], ["tests"])]
     if [{room for room, _ in rooms} for _, rooms in reversed(floors)] != known:
         raise SystemExit(f"{check_includes.CONTRACTS}: its table of rooms has other floors than tests/check_includes.py")

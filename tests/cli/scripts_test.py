@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Scripts that find libraries, the configuration of a build, what it installs. usage: scripts_test.py RUEDA"""
 
+import ast
 import fcntl
 import importlib
 import json
@@ -91,6 +92,46 @@ main(0)
         done = self.run_script(self.folder / "skips_test.py", PYTHONPATH=str(ROOT / "tests" / "cli"))
         self.assertEqual(done.stdout.splitlines()[-3:],
                          ["skipped: no GPU (2 cases)", "skipped: no root (1 case)", "0 passed, 0 failed, 3 skipped"])  # fmt: skip
+
+
+# What Python 3.9's library lacks, by its name.
+NEWER_NAMES = {"linear_regression", "correlation", "pairwise", "bit_count", "tomllib", "StrEnum", "ExceptionGroup", "anext"}
+
+
+def newer_than_3_9(path):
+    """What of a script Python 3.9 cannot run, with its line. Raises SyntaxError for what it cannot read."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), path.name, feature_version=(3, 9))
+    annotations = []
+    for node in ast.walk(tree):
+        annotations += [getattr(node, field, None) for field in ("annotation", "returns")]
+        name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
+        if isinstance(node, (ast.Attribute, ast.Name, ast.alias)) and name in NEWER_NAMES:
+            yield f"{path.name}:{node.lineno}: {name}"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip" and node.keywords:
+            yield f"{path.name}:{node.lineno}: zip(strict)"
+    for annotation in filter(None, annotations):
+        if any(isinstance(part, ast.BinOp) for part in ast.walk(annotation)):
+            yield f"{path.name}:{annotation.lineno}: a type with |"
+
+
+class OldPython(ScriptCase):
+    """RHEL 9's is 3.9."""
+
+    def test_scripts_do_without_what_3_9_lacks(self):
+        folders = ("jobs", "tests/faults", "tests/gpu", "tests/lab", "tests/bench")
+        paths = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+        self.assertGreater(len(paths), 100)
+        self.assertEqual([line for path in paths for line in newer_than_3_9(path)], [])
+        self.put({"new.py": "a: int | None\ndef f(x: str | None) -> int | str: zip(x, strict=True)\nimport tomllib\n"})
+        self.assertEqual(len(list(newer_than_3_9(self.folder / "new.py"))), 5)
+
+    def test_an_older_one_is_told_in_a_line(self):
+        pretend = self.folder / "sitecustomize.py"
+        self.put({pretend.name: "import sys\nsys.version_info = (3, 8, 10, 'final', 0)\n"})
+        for script, word in (("jobs/data", "data.sh"), ("tests/gpu/gpu_check.py", "gpu-check.sh")):
+            done = self.run_script(script, "--help", PYTHONPATH=str(self.folder))
+            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (1, "", 1), done)
+            self.assertIn(f"{word}: it needs Python 3.9 or newer", done.stderr)
 
 
 class FindLibrary(ScriptCase):

@@ -109,7 +109,11 @@ class Bounds:
 def slope_per_hour(points):
     """Of the line that is nearest to the (seconds, value)."""
     times, values = zip(*points)
-    return 3600 * statistics.linear_regression(times, values).slope if len(set(times)) > 1 else 0.0
+    if len(set(times)) < 2:
+        return 0.0
+    time, value = statistics.fmean(times), statistics.fmean(values)  # Python 3.10 has linear_regression
+    covariance = sum((t - time) * (v - value) for t, v in points)
+    return 3600 * covariance / sum((t - time) ** 2 for t in times)
 
 
 def quarters(values):

@@ -13,17 +13,21 @@ import platform
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-import bench_part
-import carry
-import first_part
-import tests_part
-from tools import find_tools, prepare_network
-from report import as_markdown, summary_line
-from runner import FAILED, PASSED, Failure, Item, Shell, run_items, slug
+if sys.version_info < (3, 9):
+    sys.exit("gpu-check.sh: it needs Python 3.9 or newer, and python3 is older: load a newer one's module")
+
+from dataclasses import replace  # noqa: E402
+
+import bench_part  # noqa: E402
+import carry  # noqa: E402
+import first_part  # noqa: E402
+import tests_part  # noqa: E402
+from tools import find_tools, prepare_network  # noqa: E402
+from report import as_markdown, summary_line  # noqa: E402
+from runner import FAILED, PASSED, Failure, Item, Shell, run_items, slug  # noqa: E402
 
 PARTS = ("smoke", "tune", "tests", "bench", "ring", "sanitizer")
 MINUTES = {"A": 6, "B": 9, "C": 7, None: 9}

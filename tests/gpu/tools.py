@@ -12,6 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
 
 from runner import Failure, NotRun
 
@@ -35,11 +36,11 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1  # of Linux
 @dataclass
 class Tools:
     programs: dict = field(default_factory=dict)
-    mpirun: str | None = None
+    mpirun: Optional[str] = None
     no_mpirun: str = "no mpirun"  # why there is none
-    sanitizer: str | None = None
-    torch_python: str | None = None
-    ncu: str | None = None
+    sanitizer: Optional[str] = None
+    torch_python: Optional[str] = None
+    ncu: Optional[str] = None
     # For rueda's own programs alone: PyTorch brings its libraries itself.
     library_path: str = ""
     rehearsal: bool = False  # networks and buffers as small as can be
