@@ -16,6 +16,12 @@ if ! python=$(command -v python3); then
   exit 2
 fi
 
+# An empty entry is the current folder, whose random.py would be run.
+modules=:${PYTHONPATH:-}:
+while [[ $modules == *::* ]]; do modules=${modules//::/:}; done
+modules=${modules#:}
+export PYTHONPATH=${modules%:}
+
 # -u: what the disk does not take fails where it is printed, not when Python ends.
 # UTF8: the names of classes are UTF-8 in a set, whatever the locale says.
 PYTHONDONTWRITEBYTECODE=1 PYTHONUTF8=1 exec "$python" -u "$root/jobs/data" "$@"

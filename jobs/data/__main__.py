@@ -85,6 +85,9 @@ def main():
         place = plain(error.filename or "the output")
         print(f"data.sh: {place}: {error.strerror or plain(error)}; free it, or give another place", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("data.sh: there is not enough memory for what is read in one piece: use a machine with more", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("data.sh: interrupted; the same command goes on", file=sys.stderr)
         return 130

@@ -44,7 +44,7 @@ def _unpack(archive, target, overwrite):
 
 
 def _require_sum(archive, md5):
-    require_file(archive)
+    require_file(archive, bounds.DOWNLOAD_BYTES)
     found = md5_of(archive)
     if found != md5:
         require_unknown(archive, expected=ARCHIVES)

@@ -8,7 +8,7 @@ import cifar100
 import idx
 import pictures
 from common import Fault, class_name, plain, require_file, say
-from kinds import kind_of
+from kinds import require_unknown
 from layout import write_set
 from needs import need
 
@@ -82,9 +82,9 @@ def _tell_classes(names, found):
 
 
 def _nothing_known(place):
-    kind = None if place.is_dir() else kind_of(place)
-    if kind:
-        return Fault(f"{plain(place)} is {kind.name}: {kind.remedy}")
+    if not place.is_dir():
+        require_file(place)
+        require_unknown(place)
     return Fault(f"{plain(place)} is nothing that can be converted: expected IDX files, folders of pictures by class, .npy or "
                  ".npz arrays, or the binary version of CIFAR-100")
 

@@ -6,15 +6,18 @@ import http.client
 import os
 import stat
 import sys
+import time
 import urllib.error
 import urllib.request
 
+import bounds
 from common import Fault, plain
 from kinds import ARCHIVES, kind_of
 
 PIECE = 1 << 20
-MOST_BYTES = 400_000_000  # of any archive of CIFAR-10
 TIMEOUT = 60  # seconds without a byte
+SLOWEST = 1000  # bytes a second, over TIMEOUT
+CONNECTIONS = 1000  # of one download
 TRIES = 5  # of connections one after the other that bring nothing new
 
 
@@ -43,6 +46,22 @@ def _begin(url, have):
     return response, have if response.status == 206 else 0
 
 
+class _Pace:
+    """Ends a download that would not end: each byte within the timeout, and a byte at a time."""
+
+    def __init__(self, url, have):
+        self._url, self._have, self._time = url, have, time.monotonic()
+
+    def check(self, have):
+        now = time.monotonic()
+        if now - self._time < TIMEOUT:
+            return
+        if have - self._have < SLOWEST * TIMEOUT:
+            raise Fault(f"{plain(self._url)} sends fewer than {SLOWEST:,} bytes a second: what came is kept, and the same "
+                        "command goes on there")
+        self._have, self._time = have, now
+
+
 def _append(url, file):
     """Takes what one connection brings. True at the end of the file."""
     response, have = _begin(url, file.seek(0, os.SEEK_END))
@@ -51,12 +70,14 @@ def _append(url, file):
         file.seek(have)
         length = response.headers.get("Content-Length")
         end = have + int(length) if length and length.isdigit() else None
-        if (end or 0) > MOST_BYTES:
+        if (end or 0) > bounds.DOWNLOAD_BYTES:
             raise Fault(f"{plain(url)} has {end:,} bytes, more than any archive of CIFAR-10: check the address")
-        for piece in iter(lambda: response.read(PIECE), b""):
+        pace = _Pace(url, have)
+        for piece in iter(lambda: response.read1(PIECE), b""):
             have += len(piece)
-            if have > MOST_BYTES:
-                raise Fault(f"{plain(url)} does not end after {MOST_BYTES:,} bytes: check the address")
+            pace.check(have)
+            if have > bounds.DOWNLOAD_BYTES:
+                raise Fault(f"{plain(url)} does not end after {bounds.DOWNLOAD_BYTES:,} bytes: check the address")
             file.write(piece)
             _show(have, end or have)
     return end is None or have >= end
@@ -65,7 +86,7 @@ def _append(url, file):
 def _download(url, file):
     """Raises Fault where the server gives nothing more."""
     tries = TRIES
-    while True:
+    for _ in range(CONNECTIONS):
         before = file.seek(0, os.SEEK_END)
         reason = "the connection was cut"
         try:
@@ -83,6 +104,7 @@ def _download(url, file):
         if tries == 0 or have == 0:
             raise Fault(f"{plain(url)}: {reason} after {have:,} bytes, which are kept: the same command goes on there"
                         if have else f"{plain(url)} cannot be reached: {reason}")
+    raise Fault(f"{plain(url)} was cut {CONNECTIONS:,} times: what came is kept, and the same command goes on there")
 
 
 def _opened(part):

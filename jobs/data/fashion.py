@@ -16,9 +16,15 @@ TRAIN, TEST = 60_000, 10_000
 NAMES = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 
 
+PATIENCE = 900  # seconds for a package
+
+
 def _ends_well(*command, folder=None):
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, check=False)
+    try:
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return False
     return done.returncode == 0
 
 
@@ -35,7 +41,7 @@ def _unpacked(folder):
 def _installed():
     """The files of the package, which is installed where that may be: as jobs/setup.sh installs packages."""
     if os.geteuid() == 0 or shutil.which("sudo"):
-        _ends_well("bash", "-c", f". '{ROOT}/jobs/setup.sh' && apt_install {PACKAGE}")
+        _ends_well("bash", "-c", '. "$1" && apt_install "$2"', "bash", ROOT / "jobs/setup.sh", PACKAGE)
     return Path("/", FILES) if Path("/", FILES).is_dir() else None
 
 

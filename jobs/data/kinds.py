@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from common import Fault, plain
+from common import Fault, plain, require_file
 
 HEAD_BYTES = 1024
 
@@ -51,9 +51,10 @@ ARCHIVES = (*GZIP, b"ustar")
 def kind_of(path, expected=()):
     """None of what is not known, begins as one of `expected`, or is not a file that can be read."""
     try:
+        require_file(path)  # a pipe would be waited for
         with open(path, "rb") as file:
             head = file.read(HEAD_BYTES)
-    except OSError:
+    except (Fault, OSError):
         return None
     if not head:
         return Kind(b"", 0, "an empty file", "get it again")

@@ -4,6 +4,7 @@
 usage: data_test.py RUEDA MPIEXEC
 """
 
+import contextlib
 import fcntl
 import gzip
 import hashlib
@@ -17,6 +18,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -269,7 +271,7 @@ class Server(http.server.ThreadingHTTPServer):
     """Gives `content` at every path, as it is told to."""
 
     daemon_threads = True
-    content, knows_ranges, cut_after, status = b"", True, None, None
+    content, knows_ranges, cut_after, status, piece = b"", True, None, None, None
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Answer)
@@ -298,7 +300,12 @@ class Answer(http.server.BaseHTTPRequestHandler):
         last = len(server.content)
         if server.cut_after is not None:
             last = min(last, first + server.cut_after)
-        self.wfile.write(server.content[first:last])
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the reader had enough
+            while server.piece and first < last:
+                self.wfile.write(server.content[first : first + server.piece])
+                first += server.piece
+                time.sleep(0.02)
+            self.wfile.write(server.content[first:last])
         self.close_connection = True
 
     def log_message(self, *words):
@@ -378,6 +385,23 @@ class Cifar10(DataCase):
         self.assertEqual(os.listdir(self.folder / "data"), [])
         self.put("data/cifar-10-binary.tar.gz", b"x")
         self.refused(self.get(), "data/cifar-10-binary.tar.gz has the MD5 sum", "remove it")
+
+    def test_a_server_that_never_ends(self):
+        """A byte at a time, each within the limit."""
+        self.server.piece = 1
+        code = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import common, download
+download.TIMEOUT = 0.3
+try: download.fetch(sys.argv[2], "0", Path("data/set.tar.gz"))
+except common.Fault as fault: sys.exit(f"data.sh: {fault}")
+"""
+        (self.folder / "data").mkdir()
+        done = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, no_proxy="*")
+        self.assertIn("sends fewer than 1,000 bytes a second", done.stderr)
+        self.assertGreater((self.folder / "data/set.tar.gz.part").stat().st_size, 0)
 
     def test_a_page_is_called_so(self):
         self.server.content = b"<!DOCTYPE html>\n<title>Log in to the hotel</title>"
@@ -795,6 +819,54 @@ numpy.savez(sys.argv[1] + ".npz", **{name: numpy.load(sys.argv[1] + "/" + name +
         hide = self.put("hide/sitecustomize.py", b"import sys; sys.modules['PIL'] = sys.modules['numpy'] = None\n").parent
         done = self.script("convert", "in", "out", PYTHONPATH=str(hide), XDG_CACHE_HOME="/proc/nowhere", RUEDA_DATA_PYTHON="1")
         self.refused(done, "has lost PIL")
+
+
+class Surroundings(DataCase):
+    """What lies about where data.sh is called, or where it keeps its libraries."""
+
+    def test_nothing_of_the_current_folder_is_run(self):
+        for name in ("random", "gzip", "tarfile", "numpy", "PIL", "venv", "pip", "sitecustomize"):
+            self.put(f"{name}.py", b"open('ran', 'w')\n")
+        self.put_idx()
+        for path in ("", ":", "/nowhere:", ":/nowhere"):
+            self.made("fashion-mnist", "--from", "idx", PYTHONPATH=path)
+        self.assertFalse((self.folder / "ran").exists())
+
+    def make_environment(self, cache):
+        """needs._make by a Python that writes what it was asked."""
+        python = self.put("python", b'#!/bin/sh\necho "$PWD $*" >"${0%python}asked"\nexit 1\n')
+        python.chmod(0o755)
+        code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import common, needs
+sys.executable = sys.argv[2]
+try: needs._make(needs._environment())
+except common.Fault as fault: sys.exit(f"data.sh: {fault}")
+"""
+        return self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", python, XDG_CACHE_HOME=cache)
+
+    def test_no_other_folder_is_emptied_for_the_libraries(self):
+        precious = self.put("mine/precious", b"dear")
+        (self.folder / "cache/rueda").mkdir(parents=True)
+        for make in (lambda: (self.folder / "cache/rueda/images").symlink_to("../../mine"),
+                     lambda: self.put("cache/rueda/images/photo.png", b"dear"),
+                     lambda: self.put("cache/rueda/images/pyvenv.cfg", b"home = /usr/bin\n")):
+            make()
+            self.assertIn("cache/rueda/images is in the way of a virtual environment", self.make_environment("cache").stderr)
+            self.assertFalse((self.folder / "asked").exists())
+            if (self.folder / "cache/rueda/images").is_symlink():
+                (self.folder / "cache/rueda/images").unlink()
+        self.assertEqual(precious.read_bytes(), b"dear")
+        self.put("cache/rueda/images/pyvenv.cfg", b"home = /usr/bin\nprompt = 'rueda-images'\n")
+        self.assertIn("could not be installed", self.make_environment("cache").stderr)
+        self.assertEqual((self.folder / "asked").read_text(),
+                         f"/ -I -m venv --clear --prompt rueda-images {self.folder}/cache/rueda/images\n")
+
+    def test_a_pipe_is_not_waited_for(self):
+        for name in ("pipe", "pipe.npz", "pipe.tar.gz"):
+            os.mkfifo(self.folder / name)
+            self.refused(self.script("convert", name, "out"), f"{name} is not a regular file")
 
 
 class ConvertOthers(DataCase):
