@@ -13,21 +13,30 @@ from pictures import record
 WORDS = ((("train_images", "train_labels"), ("test_images", "test_labels")), (("x_train", "y_train"), ("x_test", "y_test")))
 
 
-def _words_in(names):
-    names = set(names)
+KNOWN = {word for words in WORDS for pair in words for word in pair}
+
+
+def _pairs_in(names, place):
+    """The names of images and labels for training, then for testing, of those that are there; in any case (X_train)."""
+    there = {}
+    for name in sorted(names):
+        if name.lower() in there and name.lower() in KNOWN:
+            raise Fault(f"{plain(place)} holds {plain(there[name.lower()])} and {plain(name)}: remove one")
+        there[name.lower()] = name
     for words in WORDS:
-        if {word for pair in words for word in pair} <= names:
-            return words
-    return None
+        if all(word in there for pair in words for word in pair):
+            return [tuple(there[word] for word in pair) for pair in words]
+    raise Fault(f"{plain(place)} holds the arrays {plain(', '.join(there.values()))}: expected train_images, train_labels, "
+                "test_images, test_labels, or x_train, y_train, x_test, y_test")
 
 
-def _words_of_folder(folder):
-    return _words_in(path.stem for path in folder.glob("*.npy"))
+def _stems(folder):
+    return [path.stem for path in folder.glob("*.npy") if not path.name.startswith(".")]
 
 
 def is_one(place):
     if place.is_dir():
-        return _words_of_folder(place) is not None
+        return any(stem.lower() in KNOWN for stem in _stems(place))
     return place.suffix == ".npz"
 
 
@@ -50,9 +59,8 @@ def _mapped(path):
 
 
 def _from_folder(folder):
-    words = _words_of_folder(folder)
-    paths = [folder / f"{word}.npy" for pair in words for word in pair]
-    return words, {path.stem: _guarded(path, _mapped) for path in paths}
+    pairs = _pairs_in(_stems(folder), folder)
+    return pairs, {name: _guarded(folder / f"{name}.npy", _mapped) for pair in pairs for name in pair}
 
 
 def _array_in(archive, member):
@@ -76,16 +84,13 @@ def _from_archive(place):
     require_file(place)
     with zipfile.ZipFile(place) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        words = _words_in(members)
-        if words is None:
-            raise Fault(f"{plain(place)} holds no arrays train_images, train_labels, test_images, test_labels (or x_train, "
-                        "y_train, x_test, y_test)")
-        wanted = {word: members[word] for pair in words for word in pair}
-        for word, member in wanted.items():
+        pairs = _pairs_in(members, place)
+        wanted = {name: members[name] for pair in pairs for name in pair}
+        for name, member in wanted.items():
             if member.file_size > bounds.ARRAY_BYTES:
-                raise Fault(f"{plain(place)}: {word} has {member.file_size:,} bytes, and rueda takes up to "
+                raise Fault(f"{plain(place)}: {name} has {member.file_size:,} bytes, and rueda takes up to "
                             f"{bounds.ARRAY_BYTES:,}")
-        return words, {word: _array_in(archive, member) for word, member in wanted.items()}
+        return pairs, {name: _array_in(archive, member) for name, member in wanted.items()}
 
 
 def _colours_last(images, name):
@@ -143,8 +148,8 @@ def _split(arrays, pair, place):
 
 
 def read(place, options):
-    words, arrays = _from_folder(place) if place.is_dir() else _guarded(place, _from_archive)
-    (train, in_train), (test, in_test) = (_split(arrays, pair, place) for pair in words)
-    if max(arrays[images].max() for images, _ in words) <= 1:
+    pairs, arrays = _from_folder(place) if place.is_dir() else _guarded(place, _from_archive)
+    (train, in_train), (test, in_test) = (_split(arrays, pair, place) for pair in pairs)
+    if max(arrays[images].max() for images, _ in pairs) <= 1:
         raise Fault(f"{plain(place)} has no pixel above 1, and white is 255: save (x * 255).astype('uint8')")
     return [str(k) for k in range(max(in_train, in_test))], train, test

@@ -39,7 +39,11 @@ SHOWN = 10  # numbers in a message
 def _names_in(path):
     require_file(path, bounds.NAMES_BYTES)
     with open(path, "rb") as file:
-        text = file.read(bounds.NAMES_BYTES).decode("utf-8", "replace")
+        content = file.read(bounds.NAMES_BYTES)
+    try:
+        text = content.decode().removeprefix("\ufeff")  # Windows' mark of UTF-8
+    except UnicodeDecodeError as error:
+        raise Fault(f"{plain(path)} is no UTF-8 text, by its byte {error.start}: save it as UTF-8") from None
     return [class_name(line.strip()) for line in text.split("\n") if line.strip()]
 
 

@@ -806,12 +806,16 @@ numpy.savez(sys.argv[1] + ".npz", **{name: numpy.load(sys.argv[1] + "/" + name +
         table = (ROOT / "docs/data.md").read_text().partition("| a folder with `train_images.npy`")[2].partition("|")[0]
         words = re.findall(r"`([a-z_]+)(?:\.npy)?`", "`train_images.npy`" + table)
         self.assertEqual(len(words), 8)
-        for spelling in (words[:4], words[4:]):
+        for spelling in (words[:4], words[4:], ["X_train", "y_train", "X_test", "Y_test"]):
             folder = self.folder / spelling[0]
             folder.mkdir()
             system_python(code, folder, *spelling)
             for place in (folder, f"{folder}.npz"):
                 self.assertIn("of 2 classes", self.made("convert", place, "out"))
+        (folder / "Y_test.npy").unlink()
+        self.refused(self.script("convert", folder, "o"), "holds the arrays X_test, X_train, y_train: expected", "y_test")
+        (folder / "x_test.npy").touch()
+        self.refused(self.script("convert", folder, "o"), "holds X_test and x_test: remove one")
 
     def test_without_the_libraries_and_without_a_network(self):
         """Of a Python that has neither, in a folder where nothing can be installed."""
@@ -878,6 +882,10 @@ class ConvertOthers(DataCase):
         self.made("convert", "idx", "out", "--names", names)
         self.assertEqual((self.folder / "out/batches.meta.txt").read_bytes(), names.read_bytes())
         self.refused(self.script("convert", "idx", "o", "--names", self.put("few", b"a\nb\n")), "2 names", "10 classes")
+        self.put("names", b"\xef\xbb\xbf" + names.read_bytes().replace(b"\n", b"\r\n"))  # as Windows writes it
+        self.assertIn("already holds", self.made("convert", "idx", "out", "--names", names))
+        self.put("names", names.read_bytes().replace(b"kind 0", b"caf\xe9"))
+        self.refused(self.script("convert", "idx", "o", "--names", names), "is no UTF-8 text, by its byte 6")
 
     def cifar100(self, **changes):
         record = bytes([19, 99]) + bytes(range(256)) * 12
