@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -119,53 +120,86 @@ std::string first_and_count(const std::vector<std::string>& names) {
   throw InputError(fmt::format("weights file {}: {}: {}", file.path().string(), why, remedy));
 }
 
-/// Why the names of a file, without their first `cut` characters, are not those
-/// of the network; empty if they are.
-std::string fault_of_names(const std::vector<OriginTensor>& tensors, const SafetensorsFile& file,
-                           std::size_t cut) {
-  const auto counters = counters_of(tensors);
-  std::set<std::string> known(counters.begin(), counters.end()), present;
-  for (const OriginTensor& tensor : tensors) known.insert(tensor.name);
+/// How the names of a file fit those of a network where `prefix` is left out.
+struct NameFit {
+  std::string prefix;
   std::vector<std::string> missing, unexpected;
+
+  std::size_t faults() const noexcept { return missing.size() + unexpected.size(); }
+};
+
+using Names = std::set<std::string>;
+
+Names known_names(const std::vector<OriginTensor>& tensors) {
+  const auto counters = counters_of(tensors);
+  Names known(counters.begin(), counters.end());
+  for (const OriginTensor& tensor : tensors) known.insert(tensor.name);
+  return known;
+}
+
+/// Some files have the prefix on some names only, as on all but the buffers.
+std::string without_prefix(const std::string& name, const std::string& prefix, const Names& known) {
+  if (prefix.empty() || !name.starts_with(prefix)) return name;
+  std::string rest = name.substr(prefix.size());
+  return known.contains(rest) ? rest : name;
+}
+
+NameFit fit_names(const std::vector<OriginTensor>& tensors, const SafetensorsFile& file,
+                  const Names& known, const std::string& prefix) {
+  NameFit fit{prefix, {}, {}};
+  Names present;
   for (const TensorEntry& entry : file.tensors()) {
-    const std::string name = entry.name.substr(cut);
-    present.insert(name);
-    if (known.count(name) == 0) unexpected.push_back(name);
+    const std::string name = without_prefix(entry.name, prefix, known);
+    const bool fresh = present.insert(name).second;
+    if (!fresh || !known.contains(name)) fit.unexpected.push_back(entry.name);
   }
   for (const OriginTensor& tensor : tensors)
-    if (present.count(tensor.name) == 0) missing.push_back(tensor.name);
+    if (!present.contains(tensor.name)) fit.missing.push_back(tensor.name);
+  return fit;
+}
+
+/// What stands in the file before the names of the first tensors that are missing, the shortest
+/// first.
+std::vector<std::string> possible_prefixes(const std::vector<std::string>& missing,
+                                           const SafetensorsFile& file) {
+  constexpr std::size_t kMostMissing = 3, kMostPrefixes = 200;
+  Names found;
+  for (const std::string& name : missing | std::views::take(kMostMissing))
+    for (const TensorEntry& entry : file.tensors())
+      if (entry.name.ends_with(name))
+        found.insert(entry.name.substr(0, entry.name.size() - name.size()));
+  std::vector<std::string> prefixes(found.begin(), found.end());
+  std::ranges::stable_sort(prefixes, {}, &std::string::size);
+  prefixes.resize(std::min(prefixes.size(), kMostPrefixes));
+  return prefixes;
+}
+
+std::string fault_text(const NameFit& fit) {
   std::string why;
-  if (!missing.empty()) why = "it lacks " + first_and_count(missing);
-  if (unexpected.empty()) return why;
-  if (missing.empty())
+  if (!fit.missing.empty()) why = "it lacks " + first_and_count(fit.missing);
+  if (fit.unexpected.empty()) return why;
+  if (fit.missing.empty())
     why = "it has ";
   else
     why += ", and has ";
-  return why + first_and_count(unexpected) + " too many";
+  return why + first_and_count(fit.unexpected) + " too many";
 }
 
-/// What all names begin with.
-std::string common_prefix(const std::vector<TensorEntry>& tensors) {
-  if (tensors.empty()) return "";
-  std::string prefix = tensors.front().name;
-  for (const TensorEntry& tensor : tensors) {
-    const auto differs = std::ranges::mismatch(prefix, tensor.name).in1;
-    prefix.erase(differs, prefix.end());
-  }
-  return prefix;
-}
-
-/// What all names have before those of the network: nothing, or up to a point or
-/// slash. Refuses a file that lacks tensors or has others either way.
+/// What stands before the names of the network. Refuses a file that lacks tensors or has others
+/// either way.
 std::string prefix_of_names(const Graph& graph, const std::vector<OriginTensor>& tensors,
                             const SafetensorsFile& file) {
-  const std::string why = fault_of_names(tensors, file, 0);
-  if (why.empty()) return "";
-  const std::string common = common_prefix(file.tensors());
-  for (std::size_t i = 0; i < common.size(); ++i) {
-    const bool ends = common[i] == '.' || common[i] == '/';
-    if (ends && fault_of_names(tensors, file, i + 1).empty()) return common.substr(0, i + 1);
+  const Names known = known_names(tensors);
+  NameFit best = fit_names(tensors, file, known, "");
+  for (const std::string& prefix : possible_prefixes(best.missing, file)) {
+    if (best.faults() == 0) break;
+    NameFit fit = fit_names(tensors, file, known, prefix);
+    if (fit.faults() < best.faults()) best = std::move(fit);
   }
+  if (best.faults() == 0) return best.prefix;
+  std::string why = fault_text(best);
+  if (!best.prefix.empty())
+    why += ", with '" + printable(best.prefix) + "' left out before its names";
   refuse(file, why, remedy_for(graph));
 }
 
@@ -183,12 +217,22 @@ void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTen
   }
 }
 
-void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
+bool is_variance(const OriginTensor& tensor) {
+  return tensor.name.ends_with(".running_var") || tensor.name.ends_with("/moving_variance");
+}
+
+/// A network with such values has NaN between its layers, which a fused ReLU turns into 0: its
+/// loss may look sound.
+void check_values(const SafetensorsFile& file, const OriginTensor& tensor,
                   std::span<const float> values) {
+  const bool variance = is_variance(tensor);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i])) continue;
-    refuse(file, fmt::format("tensor '{}' is {} at element {}", tensor.name, values[i], i),
-           "give weights of a run that did not diverge");
+    const bool finite = std::isfinite(values[i]);
+    if (finite && !(variance && values[i] < 0)) continue;
+    const auto what = fmt::format("tensor '{}' is {} at element {}", tensor.name, values[i], i);
+    if (!finite) refuse(file, what, "give weights of a run that did not diverge");
+    refuse(file, what + ", and a variance is not negative",
+           "save the weights again: this tensor was changed after its training");
   }
 }
 
@@ -236,15 +280,16 @@ std::string load_weights(const Graph& graph, const fs::path& path, std::span<flo
   const auto tensors = tensors_of(graph, !statistics.empty());
   SafetensorsFile file(path);
   std::string prefix = prefix_of_names(graph, tensors, file);
+  const Names known = known_names(tensors);
   Entries entries;
   for (const TensorEntry& entry : file.tensors())
-    entries[entry.name.substr(prefix.size())] = &entry;
+    entries[without_prefix(entry.name, prefix, known)] = &entry;
   for (const OriginTensor& tensor : tensors)
     check_kind(graph, file, tensor, *entries.at(tensor.name));
   for (const OriginTensor& tensor : tensors) {
     std::vector<float> values(tensor.elements());
     file.read(*entries.at(tensor.name), values);
-    check_finite(file, tensor, values);
+    check_values(file, tensor, values);
     from_origin(tensor, values, parameters, statistics);
   }
   return prefix;

@@ -14,11 +14,11 @@ namespace rueda {
 // as an optimizer's velocities.
 
 /// Fills both arenas (host memory) from a file that has exactly the tensors of
-/// the network, as F32 and finite; PyTorch's num_batches_tracked are ignored.
-/// A prefix that all names share, such as "module." of PyTorch's
-/// DistributedDataParallel, is taken off if the rest fits; returns it. Throws
+/// the network, as F32, finite, and no variance below 0; PyTorch's num_batches_tracked are ignored.
+/// A prefix of names, such as "module." of PyTorch's DistributedDataParallel, is
+/// taken off if the rest fits; returns it. Throws
 /// InputError naming the tensor that is missing, too many, of another shape or
-/// dtype, or not finite; the arenas may then be filled in part.
+/// dtype, or holds such a value; the arenas may then be filled in part.
 std::string load_weights(const Graph& graph, const std::filesystem::path& path,
                          std::span<float> parameters, std::span<float> statistics);
 

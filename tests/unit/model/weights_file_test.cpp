@@ -126,6 +126,35 @@ TEST_CASE("weights: step counters may be there or not", "[weights]") {
   CHECK_FALSE(refusal_of([](Draft& d) { d.add("conv.num_batches_tracked", "F32", 1); }).empty());
 }
 
+TEST_CASE("weights: a prefix on some of the names is taken off", "[weights]") {
+  const ScratchDirectory directory;
+  const fs::path path = directory.path() / "weights";
+  const Graph graph = small_one_of_each(Origin::pytorch);
+  const auto read_with = [&](const std::string& prefix,
+                             const std::function<bool(const std::string&)>& has_it) {
+    Draft draft(graph);
+    draft.add("bn.num_batches_tracked", "F32", 1);
+    for (Draft::Entry& entry : draft.entries)
+      if (has_it(entry.tensor.name)) entry.tensor.name = prefix + entry.tensor.name;
+    draft.write(path);
+    std::vector<float> parameters(graph.parameter_count());
+    std::vector<float> statistics(graph.statistics_count());
+    CHECK(load_weights(graph, path, parameters, statistics) == prefix);
+    CHECK(statistics == std::vector<float>{1, 2, 3, 4, 5, 1, 2, 3, 4, 5});
+  };
+  read_with("module.", [](const std::string& name) { return !name.ends_with("_tracked"); });
+  read_with("module.", [](const std::string& name) {
+    return name.find("running") == name.npos && !name.ends_with("_tracked");
+  });
+  read_with("bn.module.", [](const std::string& name) { return name.starts_with("dense"); });
+  read_with("model_", [](const std::string&) { return true; });
+  CHECK_THAT(refusal_of([](Draft& d) {
+               d.add("module.dense.bias", "F32", 5);  // there with and without
+               d.at("conv.bias").tensor.name = "module.conv.bias";
+             }),
+             Contains("it has the tensor 'module.dense.bias' too many, with 'module.' left out"));
+}
+
 TEST_CASE("weights: a prefix that all names share is taken off and told", "[weights]") {
   const ScratchDirectory directory;
   const fs::path path = directory.path() / "weights";
@@ -145,16 +174,18 @@ TEST_CASE("weights: a prefix that all names share is taken off and told", "[weig
   const auto prefixed = [](Draft& draft) {
     for (Draft::Entry& entry : draft.entries) entry.tensor.name = "module." + entry.tensor.name;
   };
+  CHECK_THAT(
+      refusal_of([&](Draft& d) {
+        d.erase("dense.bias");
+        prefixed(d);
+      }),
+      Contains("it lacks the tensor 'dense.bias', with 'module.' left out before its names") &&
+          Contains("give the weights of a"));
   CHECK_THAT(refusal_of([&](Draft& d) {
-               d.erase("dense.bias");
                prefixed(d);
+               d.add("epoch", "F32", 1);
              }),
-             Contains("give the weights of a"));
-  CHECK_THAT(refusal_of([&](Draft& d) {
-               prefixed(d);
-               d.add("epoch", "F32", 1);  // not all names share it
-             }),
-             Contains("'module.conv.weight' too many"));
+             Contains("it has the tensor 'epoch' too many, with 'module.' left out"));
 }
 
 TEST_CASE("weights: what does not fit the network is refused by name", "[weights]") {
@@ -187,9 +218,15 @@ TEST_CASE("weights: what does not fit the network is refused by name", "[weights
        "tensor 'dense.weight' is nan at element 3"},
       {[](Draft& d) { d.at("bn.running_var").values[4] = -Limits::infinity(); },
        "tensor 'bn.running_var' is -inf at element 4"},
+      {[](Draft& d) { d.at("bn.running_var").values[2] = -5; },
+       "tensor 'bn.running_var' is -5 at element 2, and a variance is not negative: save"},
   };
   for (const Spoilt& spoilt : cases)
     CHECK_THAT(refusal_of(spoilt.how), Contains("spoilt.safetensors") && Contains(spoilt.says));
+  CHECK(refusal_of([](Draft& d) {
+          d.at("bn.running_mean").values[2] = -5;
+          d.at("bn.running_var").values[2] = -0.0F;
+        }).empty());
   const auto missing = refusal_of([](Draft& d) { d.erase("dense.bias"); });
   CHECK_THAT(missing, Contains("small_one_of_each"));
   const auto both = refusal_of([](Draft& d) {
