@@ -21,6 +21,10 @@ enum class FileKind {
   numpy,
   pickle,
   parquet,
+  onnx,
+  gguf,
+  matlab,
+  picture,
   tar,
   gzip,
   bzip2,
@@ -28,27 +32,50 @@ enum class FileKind {
   zstd,
   seven_zip,
   zip,
+  lfs_pointer,
+  annex_pointer,
+  html,
+  xml,
+  index,
+  text,
 };
 
-/// By FileKind: what messages call it, and the program that unpacks it, if it is packed.
+/// By FileKind: what messages call it, the program that unpacks it, if it is packed, and the
+/// remedy whatever was wanted, if it stands for another file.
 struct Description {
   const char* name;
   const char* unpack = "";
+  const char* instead = "";
 };
-constexpr std::array<Description, 14> kDescriptions{{{"a safetensors file"},
-                                                     {"a PyTorch file"},
-                                                     {"a Keras file"},
-                                                     {"an HDF5 file, such as Keras writes"},
-                                                     {"a NumPy file"},
-                                                     {"a Python pickle"},
-                                                     {"a Parquet file"},
-                                                     {"a tar archive", "tar -xf"},
-                                                     {"a gzip file", "gunzip"},
-                                                     {"a bzip2 file", "bunzip2"},
-                                                     {"an xz file", "unxz"},
-                                                     {"a Zstandard file", "unzstd"},
-                                                     {"a 7z archive", "7z x"},
-                                                     {"a zip archive", "unzip"}}};
+constexpr std::array<Description, 24> kDescriptions{
+    {{"a safetensors file"},
+     {"a PyTorch file"},
+     {"a Keras file"},
+     {"an HDF5 file, such as Keras writes"},
+     {"a NumPy file"},
+     {"a Python pickle"},
+     {"a Parquet file"},
+     {"an ONNX file"},
+     {"a GGUF file"},
+     {"a MATLAB file"},
+     {"a picture"},
+     {"a tar archive", "tar -xf"},
+     {"a gzip file", "gunzip"},
+     {"a bzip2 file", "bunzip2"},
+     {"an xz file", "unxz"},
+     {"a Zstandard file", "unzstd"},
+     {"a 7z archive", "7z x"},
+     {"a zip archive", "unzip"},
+     {"a Git LFS pointer, which stands for the file", "",
+      "get the file: git lfs pull, in its repository"},
+     {"a git-annex pointer, which stands for the file", "",
+      "get the file: git annex get, in its repository"},
+     {"an HTML page, such as a login or an error of the server", "",
+      "open the address in a browser to see what the server wants, and download the file again"},
+     {"an XML text, such as an object store's error", "",
+      "read it for the reason, and download the file again"},
+     {"the index of a network in several safetensors files"},
+     {"a text"}}};
 
 /// Bytes that begin every file of a kind, or stand in it at `offset`. None of them begins a text.
 struct Magic {
@@ -58,8 +85,9 @@ struct Magic {
 };
 // PyTorch before 1.6 wrote a pickled number first: torch/serialization.py, MAGIC_NUMBER. bzip2's
 // blocks begin with the digits of pi, Parquet's pages with a Thrift field. A header's length
-// below 4 GB leaves zeros before a safetensors file's header.
-constexpr std::array<Magic, 15> kMagics{{
+// below 4 GB leaves zeros before a safetensors file's header. MATLAB's version 7.3 is HDF5 behind
+// a text.
+constexpr std::array<Magic, 26> kMagics{{
     {FileKind::torch, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv},
     {FileKind::hdf5, "\x89HDF\r\n\x1a\n"sv},
     {FileKind::numpy, "\x93NUMPY"sv},
@@ -68,6 +96,13 @@ constexpr std::array<Magic, 15> kMagics{{
     {FileKind::pickle, "\x80\x04"sv},
     {FileKind::pickle, "\x80\x05"sv},
     {FileKind::parquet, "PAR1\x15"sv},
+    {FileKind::gguf, "GGUF"sv},
+    {FileKind::matlab, "MATLAB 5.0 MAT-file"sv},
+    {FileKind::matlab, "MATLAB 7.3 MAT-file"sv},
+    {FileKind::picture, "\x89PNG\r\n\x1a\n"sv},
+    {FileKind::picture, "\xff\xd8\xff"sv},
+    {FileKind::picture, "GIF8"sv},
+    {FileKind::picture, "WEBP"sv, 8},
     {FileKind::gzip, "\x1f\x8b"sv},
     {FileKind::bzip2, "1AY&SY"sv, 4},
     {FileKind::xz,
@@ -77,6 +112,10 @@ constexpr std::array<Magic, 15> kMagics{{
     {FileKind::seven_zip, "7z\xbc\xaf\x27\x1c"sv},
     {FileKind::safetensors, "\0\0\0\0{"sv, 4},
     {FileKind::tar, "ustar"sv, 257},
+    {FileKind::lfs_pointer, "version https://git-lfs."sv},
+    {FileKind::lfs_pointer, "version https://hawser."sv},
+    {FileKind::annex_pointer, "/annex/objects/"sv},
+    {FileKind::annex_pointer, "../.git/annex/objects/"sv},
 }};
 
 /// A zip archive by its first member: PyTorch's, Keras' and NumPy's files are some.
@@ -91,25 +130,58 @@ FileKind kind_of_zip(std::string_view head) {
   return FileKind::zip;
 }
 
+/// ONNX is protobuf without a magic: field 1, the version, then field 2, the name of the program
+/// that wrote it.
+bool is_onnx(std::string_view head) {
+  constexpr std::size_t kNameAt = 4, kShortest = 3, kLongest = 40;
+  if (head.size() < kNameAt || head[0] != '\x08' || head[2] != '\x12') return false;
+  const auto length = static_cast<unsigned char>(head[3]);
+  const std::string_view name = head.substr(kNameAt, length);
+  return length >= kShortest && length <= kLongest && name.size() == length &&
+         std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+/// Kinds of text, which has no magic: "<?xml", "<!DOCTYPE html>" in any letters, JSON.
+std::optional<FileKind> kind_of_text(std::string_view head) {
+  const bool control = std::ranges::any_of(head, [](char c) {
+    return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\f';
+  });
+  if (control || head.empty()) return std::nullopt;
+  take(head, "\xEF\xBB\xBF");
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  const std::string text = lowered(std::string(head));
+  const bool page = text.find("<!doctype html") != text.npos || text.find("<html") != text.npos;
+  if (text.starts_with('<') && page) return FileKind::html;
+  if (text.starts_with("<?xml") || text.starts_with("<error>")) return FileKind::xml;
+  if (text.starts_with('{') && text.find("\"weight_map\"") != text.npos) return FileKind::index;
+  return FileKind::text;
+}
+
 std::optional<FileKind> kind_of(std::string_view head) {
   if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6")) return kind_of_zip(head);
   for (const Magic& magic : kMagics)
     if (head.size() > magic.offset && head.substr(magic.offset).starts_with(magic.bytes))
       return magic.kind;
-  return std::nullopt;
+  if (is_onnx(head)) return FileKind::onnx;
+  return kind_of_text(head);
+}
+
+bool stands_for_another(FileKind kind) {
+  return *kDescriptions.at(std::size_t(kind)).instead != '\0';
 }
 
 bool fits(FileKind kind, Wanted wanted) {
   switch (wanted) {
     case Wanted::anything:
-      return true;
+      return !stands_for_another(kind);
     case Wanted::weights:
       return kind == FileKind::safetensors;
     case Wanted::archive:
       return kind == FileKind::gzip || kind == FileKind::tar;
-    case Wanted::python_batch:
-      return kind == FileKind::pickle;
+    case Wanted::python_batch:  // old pickles are texts
+      return kind == FileKind::pickle || kind == FileKind::text;
     case Wanted::text:
+      return kind == FileKind::text || kind == FileKind::index;
     case Wanted::binary_batch:
       break;
   }
@@ -133,12 +205,26 @@ std::string conversion(FileKind kind, const fs::path& path) {
         "keras.models.load_model(sys.argv[1]); save_file({{v.path: v.numpy() for v in m.weights}}, "
         "sys.argv[2])\" {} {}",
         from, to);
+  if (kind == FileKind::onnx)
+    return fmt::format(
+        "convert it: python3 -c \"import sys, onnx; from safetensors.numpy import save_file; "
+        "save_file({{t.name: onnx.numpy_helper.to_array(t) for t in "
+        "onnx.load(sys.argv[1]).graph.initializer}}, sys.argv[2])\" {} {}",
+        from, to);
+  if (kind == FileKind::index)
+    return fmt::format(
+        "join them: python3 -c \"import sys, json, os; from safetensors.numpy import load_file, "
+        "save_file; d = os.path.dirname(sys.argv[1]); m = "
+        "json.load(open(sys.argv[1]))['weight_map']; save_file({{n: t for f in set(m.values()) "
+        "for n, t in load_file(os.path.join(d, f)).items()}}, sys.argv[2])\" {} {}",
+        from, shell_word(escaped(fs::path(path).replace_filename("joined.safetensors").string())));
   return "give a safetensors file, as rueda train --save-weights writes it; docs/weights.md shows "
          "how others are made";
 }
 
 std::string remedy_for(FileKind kind, Wanted wanted, const fs::path& path) {
   const std::string file = " " + shell_word(escaped(path.string()));
+  if (stands_for_another(kind)) return kDescriptions.at(std::size_t(kind)).instead;
   const std::string unpack = kDescriptions.at(std::size_t(kind)).unpack;
   const bool has_members = kind == FileKind::zip || kind == FileKind::seven_zip;
   if (!unpack.empty() && wanted == Wanted::archive)  // tar knows what a tar archive is packed with
@@ -149,6 +235,8 @@ std::string remedy_for(FileKind kind, Wanted wanted, const fs::path& path) {
   if (wanted == Wanted::archive && kind == FileKind::pickle)
     return "if it is one file of a CIFAR-10 set, give the directory that holds all of them";
   if (kind == FileKind::pickle) return "the names of the Python version do not end in .bin";
+  if (kind == FileKind::picture || kind == FileKind::numpy)
+    return "jobs/data.sh convert makes a set of pictures and arrays (docs/data.md)";
   return "download cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, or "
          "make a set with rueda synth";
 }
@@ -163,7 +251,7 @@ std::optional<OtherKind> other_kind(std::string_view head, Wanted wanted, const 
 
 std::optional<OtherKind> other_kind(const fs::path& path, Wanted wanted) {
   std::error_code error;
-  if (wanted == Wanted::anything || !fs::is_regular_file(path, error)) return std::nullopt;
+  if (!fs::is_regular_file(path, error) || is_made_by_kernel(path)) return std::nullopt;
   std::string head(kHeadBytes, '\0');
   std::ifstream stream(path, std::ios::binary);
   stream.read(head.data(), std::streamsize(head.size()));

@@ -1,5 +1,7 @@
 #include "base/files.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +12,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -141,6 +145,25 @@ void write_stream(const fs::path& path, Place place,
   if (!file.close()) fail(path, "closing", errno);
 }
 
+/// To append to a regular file. `flags` are more than the usual ones.
+OpenFile open_regular(const fs::path& path, int flags) {
+  constexpr int kHow = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  OpenFile file(path, kHow | flags);
+  const int error = errno;
+  std::string why;
+  struct stat found {};
+  if (place_of(path) == Place::other)
+    why = obstacle_of_other(path);
+  else if (file.fd() < 0)
+    fail(path, "opening it", error);
+  else if (::fstat(file.fd(), &found) != 0 || !S_ISREG(found.st_mode))
+    why = "it is no regular file";
+  else if (found.st_nlink > 1)
+    why = "it is somebody's file under a second name (a hard link); remove this name";
+  if (!why.empty()) throw RunError(fmt::format("cannot write {}: {}", path.string(), why));
+  return file;
+}
+
 }  // namespace
 
 OpenFile::OpenFile(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags, 0666)) {}
@@ -181,18 +204,7 @@ void write_output(const fs::path& path, std::string_view text) {
   write_output(path, [text](const TextSink& put) { put(text); });
 }
 
-OpenFile open_to_append(const fs::path& path) {
-  OpenFile file(path,
-                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  const int error = errno;
-  if (place_of(path) == Place::other)
-    throw RunError(fmt::format("cannot write {}: {}", path.string(), obstacle_of_other(path)));
-  if (file.fd() < 0) fail(path, "opening it", error);
-  struct stat found {};
-  if (::fstat(file.fd(), &found) != 0 || !S_ISREG(found.st_mode))
-    throw RunError(fmt::format("cannot write {}: it is no regular file", path.string()));
-  return file;
-}
+OpenFile open_to_append(const fs::path& path) { return open_regular(path, O_CREAT); }
 
 void require_own_folder(const fs::path& folder, const std::string& remedy) {
   std::error_code error;
@@ -225,16 +237,27 @@ void flush_directory(const fs::path& directory) {
 }
 
 void append_to_file(const fs::path& path, std::string_view text) {
-  const OpenFile file(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file.fd() < 0) fail(path, "opening it", errno);
+  const OpenFile file = open_regular(path, 0);
   write_all(file.fd(), path, text);
   if (::fsync(file.fd()) != 0) fail(path, "flushing", errno);
 }
 
-void InputFile::refuse(const std::string& why) const {
+void InputFile::require_kind() const {
   if (const auto other = other_kind(path, wanted))
     throw InputError(name + ": it is " + other->name + "; " + other->remedy);
+}
+
+void InputFile::refuse(const std::string& why) const {
+  require_kind();
   throw InputError(name + ": " + why + "; " + remedy);
+}
+
+bool is_made_by_kernel(const fs::path& path) {
+  struct statfs system {};
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || ::statfs(path.c_str(), &system) != 0) return false;
+  constexpr std::array kSystems = {PROC_SUPER_MAGIC, SYSFS_MAGIC, TRACEFS_MAGIC, DEBUGFS_MAGIC};
+  return found.st_size == 0 && std::ranges::count(kSystems, system.f_type) > 0;
 }
 
 std::string absence(const fs::path& path) {
@@ -252,6 +275,8 @@ void require_regular_file(const InputFile& file, std::size_t most_bytes) {
   file.require(fs::status_known(status), "it cannot be opened: " + error.message());
   file.require(!fs::is_directory(status), "it is a directory");
   file.require(fs::is_regular_file(status), "it is not a regular file");
+  file.require(!is_made_by_kernel(file.path),
+               "it is no file on a disk: the kernel makes it while it is read");
   const std::uintmax_t bytes = fs::file_size(file.path, error);
   file.require(!error, "it cannot be read: " + error.message());
   file.require(bytes <= most_bytes,

@@ -52,7 +52,8 @@ void write_output(const fs::path& path, std::string_view text);
 std::string obstacle_to_output(const fs::path& path);
 
 /// Opens a regular file to append to, which is made where nothing is. Throws
-/// RunError where anything else is there.
+/// RunError where anything else is there, and where the file has a second name
+/// (a hard link): it may be somebody else's.
 OpenFile open_to_append(const fs::path& path);
 
 /// Throws InputError where `folder`, which lies inside an output, is there and
@@ -70,7 +71,8 @@ std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& err
 /// Makes new names in a directory survive a crash of the machine, where the file system can.
 void flush_directory(const fs::path& directory);
 
-/// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
+/// Appends to a file that is there, and flushes it. Refuses what
+/// open_to_append refuses. Throws RunError naming path and reason.
 void append_to_file(const fs::path& path, std::string_view text);
 
 /// What a reader wants: a text, safetensors weights, a tar archive of a data set,
@@ -85,19 +87,28 @@ struct InputFile {
   Wanted wanted = Wanted::text;
 
   /// Throws InputError "NAME: WHY; REMEDY". Where the file is of another
-  /// well-known kind, the message says that instead, with the remedy for it.
+  /// well-known kind, or stands for another one as a Git LFS pointer does, the
+  /// message says that instead, with the remedy for it.
   [[noreturn]] void refuse(const std::string& why) const;
   /// The same unless `holds`.
   void require(bool holds, const std::string& otherwise) const {
     if (!holds) refuse(otherwise);
   }
+  /// Refuses a file of another known kind alone, for readers with messages of
+  /// their own.
+  void require_kind() const;
 };
+
+/// Whether reading the file `path` runs code of the kernel, which may wait without
+/// end: it is of /proc, /sys or their like, and has no size.
+bool is_made_by_kernel(const fs::path& path);
 
 /// Why `path`, which leads nowhere, cannot be read: a link may be there.
 std::string absence(const fs::path& path);
 
 /// Refuses a file that is missing, is not regular (a pipe or a device might
-/// never end) or has more than `most_bytes`. Opens nothing.
+/// never end), is one that the kernel makes while it is read (as /proc/kmsg is,
+/// which waits for a message), or has more than `most_bytes`. Opens nothing.
 void require_regular_file(const InputFile& file, std::size_t most_bytes);
 
 /// All bytes of a regular file. Refuses as above before it allocates anything,

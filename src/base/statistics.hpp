@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -44,8 +45,9 @@ Group& group_of(std::vector<Group>& groups, IsSame is_same) {
 template <typename Value>
 std::vector<Value> each_once(const std::vector<Value>& values) {
   std::vector<Value> once;
+  std::set<Value> seen;
   for (const Value& value : values)
-    if (std::ranges::find(once, value) == once.end()) once.push_back(value);
+    if (seen.insert(value).second) once.push_back(value);
   return once;
 }
 

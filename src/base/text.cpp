@@ -7,6 +7,104 @@
 #include "base/error.hpp"
 
 namespace rueda {
+namespace {
+
+/// Bytes of a code point by its first byte; 0: no code point begins with it.
+std::size_t bytes_of_lead(unsigned char lead) noexcept {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  return lead < 0xe0 ? 2 : 3 + std::size_t(lead >= 0xf0);
+}
+
+struct CodeRange {
+  char32_t first, last;
+};
+// Unicode's control and format characters (Cc, Cf), line and paragraph separators, variation
+// selectors, fillers without a width, noncharacters. Arabic's visible signs of Cf are among the
+// letters.
+constexpr std::array<CodeRange, 24> kUnseen{{
+    {0x0000, 0x001f},   {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x034f, 0x034f},
+    {0x061c, 0x061c},   {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
+    {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},   {0x3164, 0x3164},
+    {0xfdd0, 0xfdef},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb},   {0xfffe, 0xffff},   {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+    {0x1d173, 0x1d17a}, {0x1fffe, 0x1ffff}, {0xe0000, 0xe0fff}, {0xffffe, 0x10ffff},
+}};
+
+bool is_seen(char32_t code) noexcept {
+  const auto* range = std::ranges::lower_bound(kUnseen, code, {}, &CodeRange::last);
+  return range == kUnseen.end() || code < range->first;
+}
+
+void append_escaped(std::string& to, std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    to.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
+  }
+}
+
+/// Appends the first character of `text`, or its first byte if that begins none, and takes it.
+void move_escaped(std::string_view& text, std::string& to, std::string_view kept) {
+  const std::string_view before = text;
+  const auto code = take_code_point(text);
+  if (!code) text.remove_prefix(1);
+  const std::string_view taken = before.substr(0, before.size() - text.size());
+  if (code && (is_seen(*code) || kept.find(taken) != kept.npos))
+    to += taken;
+  else
+    append_escaped(to, taken);
+}
+
+std::string escaped_but(std::string_view text, std::string_view kept) {
+  std::string out;
+  while (!text.empty()) move_escaped(text, out, kept);
+  return out;
+}
+
+}  // namespace
+
+std::optional<char32_t> take_code_point(std::string_view& text) noexcept {
+  if (text.empty()) return std::nullopt;
+  const auto lead = static_cast<unsigned char>(text.front());
+  const std::size_t bytes = bytes_of_lead(lead);
+  if (bytes == 0 || bytes > text.size()) return std::nullopt;
+  constexpr std::array<unsigned, 5> kLeadBits = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  char32_t code = lead & kLeadBits.at(bytes);
+  for (const char c : text.substr(1, bytes - 1)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xc0) != 0x80) return std::nullopt;
+    code = code << 6 | (byte & 0x3f);
+  }
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  if (code < kLeast.at(bytes) || code > 0x10ffff || surrogate) return std::nullopt;
+  text.remove_prefix(bytes);
+  return code;
+}
+
+std::string escaped(std::string_view text) { return escaped_but(text, ""); }
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string out;
+  for (std::size_t i = 0; i < kLongest && !text.empty(); ++i) move_escaped(text, out, "");
+  if (!text.empty()) out += "...";
+  return out;
+}
+
+std::string harmless(std::string_view text) { return escaped_but(text, "\n\t"); }
+
+std::string one_line(std::string_view message) {
+  constexpr std::size_t kMost = 4'000, kKept = 1'000;
+  if (message.size() <= kMost) return escaped(message);
+  // Not inside of a character.
+  std::string_view head = message.substr(0, kKept), tail = message.substr(message.size() - kKept);
+  constexpr auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  while (!tail.empty() && follows(tail.front())) tail.remove_prefix(1);
+  while (!head.empty() && follows(message[head.size()])) head.remove_suffix(1);
+  return escaped(head) + " ... " + escaped(tail);
+}
 
 template <typename Number>
 Number parse_number(const std::string& text) {

@@ -14,77 +14,25 @@
 
 namespace rueda {
 
-/// Text with all but printable ASCII as \xNN.
-inline std::string escaped(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c >= ' ' && c <= '~')
-      out += c;
-    else
-      out.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
-  }
-  return out;
-}
+/// Takes a code point from the front of `text`; nothing, and `text` as it is, if
+/// it does not begin with one in UTF-8 (RFC 3629).
+std::optional<char32_t> take_code_point(std::string_view& text) noexcept;
+
+/// Text with letters, digits and signs of any script as they are. As \xNN
+/// appear bytes that are no UTF-8, control characters, and what is unseen or
+/// turns the direction of writing.
+std::string escaped(std::string_view text);
+
 /// Text from a file as messages show it: escaped, and at most 60 characters of it.
-inline std::string printable(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  if (text.size() <= kLongest) return escaped(text);
-  return escaped(text.substr(0, kLongest)) + "...";
-}
+std::string printable(std::string_view text);
 
-/// Bytes of the character at the front of `text` if it steers a terminal or
-/// hides text: control characters, and those of Unicode that have no width or
-/// turn the direction of writing. 0: it does neither.
-inline std::size_t harmful_bytes(std::string_view text) {
-  std::array<int, 3> bytes{};
-  for (std::size_t i = 0; i < bytes.size() && i < text.size(); ++i) bytes[i] = text[i] & 0xff;
-  const auto [first, second, third] = bytes;
-  const bool control = (first < ' ' && first != '\n' && first != '\t') || first == 0x7f;
-  const bool c1 = first == 0xc2 && second < 0xa0;
-  const bool unseen = (first == 0xe2 && second == 0x80 &&
-                       ((third >= 0x80 && third < 0x90) || (third >= 0xaa && third <= 0xae))) ||
-                      (first == 0xe2 && second == 0x81 && third >= 0xa0) ||
-                      (first == 0xef && second == 0xbb && third == 0xbf);
-  if (unseen) return 3;
-  if (c1) return 2;
-  if (control) return 1;
-  return 0;
-}
+/// Text for a terminal, whatever files it quotes: escaped but for its line ends and tabs.
+std::string harmless(std::string_view text);
 
-/// Text for a terminal, whatever files it quotes: UTF-8 and lines stay, but what
-/// is harmful becomes \xNN.
-inline std::string harmless(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t harmful = std::min(harmful_bytes(text), text.size());
-    if (harmful == 0)
-      out += text.front();
-    else
-      out += escaped(text.substr(0, harmful));
-    text.remove_prefix(std::max<std::size_t>(harmful, 1));
-  }
-  return out;
-}
-
-/// A message as its reader sees it, whatever it quotes: one line, harmless, and
-/// at most 4,000 bytes. Of a longer one the middle is left out: it begins with
-/// what and where, and ends with the remedy.
-inline std::string one_line(std::string_view message) {
-  constexpr std::size_t kMost = 4'000, kKept = 1'000;
-  if (message.size() > kMost)
-    return one_line(message.substr(0, kKept)) + " ... " +
-           one_line(message.substr(message.size() - kKept));
-  std::string line;
-  for (const char c : harmless(message)) {
-    if (c == '\n' || c == '\t')
-      line += escaped({&c, 1});
-    else
-      line += c;
-  }
-  return line;
-}
+/// A message or a path as its reader sees it, whatever it quotes: one line,
+/// escaped, and at most 4,000 bytes. Of a longer one the middle is left out: a
+/// message begins with what and where, and ends with the remedy.
+std::string one_line(std::string_view message);
 
 /// Takes a number from the front of `text`; nothing, and `text` as it is, if it does not begin so.
 template <typename Number = std::size_t>

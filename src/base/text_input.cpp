@@ -10,38 +10,64 @@
 namespace rueda {
 namespace {
 
-constexpr std::string_view kMark = "\xEF\xBB\xBF", kLittleMark = "\xFF\xFE", kBigMark = "\xFE\xFF";
+using namespace std::string_view_literals;
+
+/// How a text is coded: in units of `width` bytes.
+struct Coding {
+  std::string_view mark{};  ///< at its beginning
+  std::size_t width = 1;
+  bool big = false;
+};
+constexpr std::array<Coding, 5> kMarked = {{{"\xEF\xBB\xBF"sv, 1, false},
+                                            {"\xFF\xFE\0\0"sv, 4, false},
+                                            {"\0\0\xFE\xFF"sv, 4, true},
+                                            {"\xFF\xFE"sv, 2, false},
+                                            {"\xFE\xFF"sv, 2, true}}};
+constexpr std::size_t kHead = 4;  // bytes that tell it
+
+/// By its mark, or by the zeros of its first letter.
+Coding coding_of(std::string_view head) {
+  for (const Coding& coding : kMarked)
+    if (head.starts_with(coding.mark)) return coding;
+  const auto zeros = head.substr(0, kHead).find_first_not_of('\0');
+  if (head.size() >= kHead && zeros == 3) return {"", 4, true};
+  if (head.size() >= kHead && zeros == 0 && head.substr(1, 3) == "\0\0\0"sv) return {"", 4, false};
+  if (head.size() > 1 && zeros == 1) return {"", 2, true};
+  if (head.size() > 1 && zeros == 0 && head[1] == '\0') return {"", 2, false};
+  return {};
+}
 
 /// Turns bytes into UTF-8, one after the other.
 class TextDecoder {
  public:
-  /// `head`: the first bytes of the text, as many as there are up to three.
-  explicit TextDecoder(std::string_view head) {
-    const auto zero_at = [&](std::size_t i) { return head.size() > 1 && head[i] == '\0'; };
-    if (head.starts_with(kMark)) mark_bytes_ = kMark.size();
-    if (head.starts_with(kLittleMark) || head.starts_with(kBigMark)) mark_bytes_ = 2;
-    if (head.starts_with(kLittleMark) || (zero_at(1) && !zero_at(0))) unit_ = Unit::little;
-    if (head.starts_with(kBigMark) || (zero_at(0) && !zero_at(1))) unit_ = Unit::big;
-  }
+  /// `head`: the first bytes of the text, as many as there are up to kHead.
+  explicit TextDecoder(std::string_view head) : coding_(coding_of(head)) {}
 
   /// How many bytes belong to the mark.
-  std::size_t mark_bytes() const noexcept { return mark_bytes_; }
-  bool changes_text() const noexcept { return unit_ != Unit::byte || mark_bytes_ > 0; }
+  std::size_t mark_bytes() const noexcept { return coding_.mark.size(); }
+  bool changes_text() const noexcept { return coding_.width > 1 || mark_bytes() > 0; }
 
   /// Appends what the byte completes.
   void add(char c, std::string& to) {
-    if (unit_ == Unit::byte) {
+    if (coding_.width == 1) {
       to += c;
-    } else if (!std::exchange(halved_, !halved_)) {
-      half_ = static_cast<unsigned char>(c);
-    } else {
-      const auto other = static_cast<unsigned char>(c);
-      add_unit(unit_ == Unit::little ? half_ + other * 256U : half_ * 256U + other, to);
+      return;
     }
+    const unsigned byte = static_cast<unsigned char>(c);
+    unit_ = coding_.big ? unit_ << 8 | byte : unit_ | byte << (8 * bytes_);
+    if (++bytes_ < coding_.width) return;
+    const unsigned unit = std::exchange(unit_, 0);
+    bytes_ = 0;
+    if (coding_.width == 2)
+      add_unit(unit, to);
+    else
+      add_code(is_code(unit) ? unit : kReplacement, to);
   }
 
  private:
-  enum class Unit { byte, little, big };
+  static bool is_code(unsigned unit) {
+    return unit < 0x110000 && (unit < 0xd800 || unit >= 0xe000);
+  }
 
   /// RFC 2781: a code point above 65535 is a high and a low half.
   void add_unit(unsigned unit, std::string& to) {
@@ -72,10 +98,9 @@ class TextDecoder {
 
   static constexpr unsigned kReplacement = 0xfffd;
 
-  Unit unit_ = Unit::byte;
-  std::size_t mark_bytes_ = 0;
-  bool halved_ = false;
-  unsigned half_ = 0;
+  Coding coding_;
+  unsigned unit_ = 0;  ///< as far as its bytes have come
+  std::size_t bytes_ = 0;
   unsigned high_ = 0;  ///< of a pair, whose other half comes next
 };
 
@@ -138,19 +163,54 @@ bool take_stream(std::string_view& line, LinePrefix& found) {
   return true;
 }
 
-/// " 0: ", "[0] ", "[default0]:", "[rank0]:".
+/// " 0: ", "[0] ", "[default0]:", "[rank0]:", "rank0:", "rank 0: ".
 bool take_rank(std::string_view& line, LinePrefix& found) {
   const bool bracket = take(line, "[");
   if (bracket)
     while (!line.empty() && fits(line.front(), 'a')) line.remove_prefix(1);
   else
     skip(line, " ");
+  const bool named = bracket || take(line, "rank");
+  if (named) skip(line, " ");
   const auto rank = take_number(line);
   if (!rank || (bracket && !take(line, "]"))) return false;
-  const bool ended = take(line, ": ") || (bracket && (take(line, ":") || take(line, " ")));
+  const bool ended = take(line, ": ") || (named && take(line, ":")) || (bracket && take(line, " "));
   if (!ended) return false;
   found.rank = rank;
   return true;
+}
+
+/// "[mpiexec@host] ", "[proxy:0:0@host] ", which Hydra puts before what it passes on.
+bool take_hydra(std::string_view& line, LinePrefix&) {
+  const std::size_t at = line.find('@'), end = line.find("] ");
+  if (!line.starts_with('[') || at > end || end == line.npos) return false;
+  if (line.substr(0, end).find(' ') != line.npos) return false;
+  line.remove_prefix(end + 2);
+  return true;
+}
+
+/// "node7 python3[1234]: ", which follows the time stamp of the system's journal.
+bool take_journal(std::string_view& line, LinePrefix&) {
+  std::string_view rest = line;
+  rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
+  const std::size_t pid = rest.find('[');
+  if (pid == 0 || pid >= rest.find(' ')) return false;
+  rest.remove_prefix(pid + 1);
+  if (!take_number(rest) || !take(rest, "]: ")) return false;
+  line = rest;
+  return true;
+}
+
+/// "INFO:root:", "WARNING:tensorflow:", as Python's logging begins lines.
+bool take_logger(std::string_view& line, LinePrefix&) {
+  for (const std::string_view level : {"DEBUG:"sv, "INFO:"sv, "WARNING:"sv, "ERROR:"sv}) {
+    const std::size_t end = line.find(':', level.size());
+    if (!line.starts_with(level) || end == line.npos) continue;
+    if (line.substr(0, end).find(' ') != line.npos) continue;
+    line.remove_prefix(end + 1);
+    return true;
+  }
+  return false;
 }
 
 /// "(TrainWorker pid=1234, ip=10.0.0.1) ".
@@ -176,6 +236,18 @@ bool take_container(std::string_view& line, LinePrefix& found) {
   return true;
 }
 
+/// Where the next line of a rank begins within a line, whose line end was lost; npos: nowhere.
+std::size_t next_mark(std::string_view line) {
+  for (std::size_t at = line.find_first_of("[r", 1); at != line.npos;
+       at = line.find_first_of("[r", at + 1)) {
+    std::string_view rest = line.substr(at);
+    LinePrefix ignored;
+    if (take_stream(rest, ignored)) return at;
+    if (take(rest, "rank") && take_number(rest) && rest.starts_with(':')) return at;
+  }
+  return line.npos;
+}
+
 /// Puts characters together to lines.
 class OutputLines {
  public:
@@ -193,10 +265,16 @@ class OutputLines {
   }
 
   void end_line(bool line_feed) {
-    const LinePrefix prefix = launcher_prefix(line_);
-    // What follows a carriage return is of the same process, and mostly without a prefix.
-    if (begins_ || prefix.bytes > 0) of_rank_0_ = is_of_rank_0(prefix);
-    (*use_)({std::string_view(line_).substr(prefix.bytes), line_, of_rank_0_});
+    std::string_view rest = line_;
+    do {
+      const std::string_view piece = rest.substr(0, next_mark(rest));
+      const LinePrefix prefix = launcher_prefix(piece);
+      // What follows a carriage return is of the same process, and mostly without a prefix.
+      if (begins_ || prefix.bytes > 0) of_rank_0_ = is_of_rank_0(prefix);
+      (*use_)({piece.substr(prefix.bytes), line_, of_rank_0_});
+      begins_ = false;
+      rest.remove_prefix(piece.size());
+    } while (!rest.empty());
     begins_ = line_feed;
     escape_ = Escape::none;
     line_.clear();
@@ -230,7 +308,7 @@ class OutputLines {
 }  // namespace
 
 std::string decode_text(std::string bytes) {
-  TextDecoder decoder(std::string_view(bytes).substr(0, kMark.size()));
+  TextDecoder decoder(std::string_view(bytes).substr(0, kHead));
   if (!decoder.changes_text()) return bytes;
   std::string text;
   for (const char c : std::string_view(bytes).substr(decoder.mark_bytes())) decoder.add(c, text);
@@ -242,7 +320,8 @@ std::string read_text(const InputFile& file, std::size_t most_bytes) {
 }
 
 LinePrefix launcher_prefix(std::string_view line) {
-  constexpr std::array kTakes = {take_time_stamp, take_stream, take_rank, take_ray, take_container};
+  constexpr std::array kTakes = {take_hydra, take_time_stamp, take_journal,   take_stream,
+                                 take_rank,  take_ray,        take_container, take_logger};
   LinePrefix found;
   std::string_view rest = line;
   for (const auto take_one : kTakes) {  // a launcher's mark may stand after a time stamp
@@ -261,7 +340,7 @@ void read_output(const InputFile& file, std::size_t most_bytes,
   require_regular_file(file, most_bytes);
   std::ifstream stream(file.path, std::ios::binary);
   file.require(stream.good(), "it cannot be opened");
-  std::string head(kMark.size(), '\0');
+  std::string head(kHead, '\0');
   stream.read(head.data(), std::streamsize(head.size()));
   head.resize(std::size_t(stream.gcount()));
   TextDecoder decoder(head);

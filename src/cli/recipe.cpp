@@ -52,13 +52,15 @@ class RecipeReader {
   /// In the order of the lines, so that the first fault is reported.
   void apply() {
     constexpr std::size_t kMostBytes = 1'000'000, kMostLevels = 32;
-    text_ = read_text({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
+    const InputFile input{file_, "--config " + file_, "give an existing TOML file"};
+    text_ = read_text(input, kMostBytes);
     if (const std::size_t line = line_nested_deeper(text_, kMostLevels); line > 0)
       throw InputError(fmt::format("{}: it nests more than {} levels; a recipe is flat",
                                    place(line), kMostLevels));
     try {
       add_items(toml::parse(std::string_view(text_)), true);
     } catch (const toml::parse_error& error) {
+      input.require_kind();
       refuse(error.source().begin.line, std::string(syntax_fault(error.description())));
     }
     std::ranges::sort(items_, {}, &Item::line);

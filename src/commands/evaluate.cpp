@@ -178,7 +178,8 @@ class Evaluation {
   std::string text(const Score& score, const Counts& counts) const {
     const std::string head = fmt::format(
         "weights   {}\ndata      {}{}, {}\nloss      {}\naccuracy  {}\ntime      {} s\n\n",
-        weights_, data_.source, config_.data == "synthetic" ? " (drawn; --data names others)" : "",
+        one_line(weights_), one_line(data_.source),
+        config_.data == "synthetic" ? " (drawn; --data names others)" : "",
         counted(score.samples, "test image"), metric_text(score.loss), metric_text(score.accuracy),
         seconds_text(score.seconds));
     return head + (classes() <= kMostColumns ? matrix_text(score, counts) : list_text(counts));

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "base/json/bounded_json.hpp"
+#include "base/text.hpp"
 #include "base/text_input.hpp"
 #include "commands/commands.hpp"
 #include "run/wiring/open_backend.hpp"
@@ -142,7 +143,7 @@ void run_command(const ReportOptions& options, std::ostream& out) {
   if (report.comparison) out << comparison_text(*report.comparison);
   if (options.out.empty()) return;
   write_report(options.out, report);
-  out << "\nWritten to " << options.out << ": report.md, report.json, tables/*.csv";
+  out << "\nWritten to " << one_line(options.out) << ": report.md, report.json, tables/*.csv";
   for (const std::string& layout : options.layouts)
     out << ", " << layout << ".md, " << layout << "/*.csv";
   out << "\n";

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "commands/commands.hpp"
 
 namespace rueda {
@@ -77,7 +78,7 @@ void run_command(const SynthRequest& request, std::ostream& out) {
   described += ')';
   const Dataset drawn = draw_synthetic(drawing);
   if (!present.empty() && in_format(present, request.format) && holds(directory, drawn)) {
-    out << directory.string() << " already holds these " << described << '\n';
+    out << one_line(directory.string()) << " already holds these " << described << '\n';
     return;
   }
   require(present.empty() || request.overwrite,
@@ -94,7 +95,7 @@ void run_command(const SynthRequest& request, std::ostream& out) {
     log(LogLevel::info, fmt::format("--overwrite removed from {}: {}", directory.string(),
                                     fmt::join(removed, ", ")));
   write_cifar10(drawn, directory, request.format);
-  out << "wrote " << described << " to " << directory.string() << '\n';
+  out << "wrote " << described << " to " << one_line(directory.string()) << '\n';
 }
 
 }  // namespace rueda

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "data/cifar10_files.hpp"
@@ -30,15 +32,34 @@ void check_unfolded(const InputFile& file, std::int64_t bytes, std::size_t most)
   file.require(bytes <= std::int64_t(most), fmt::format("it unfolds to over {} bytes", most));
 }
 
+/// Refuses a gzip file of one file that is no archive.
+void require_packed_archive(const InputFile& file) {
+  const GzipFile in(gzopen(file.path.c_str(), "rb"));
+  if (in == nullptr || gzdirect(in.get()) != 0) return;
+  std::string head(kHeadBytes, '\0');
+  const int got = gzread(in.get(), head.data(), unsigned(head.size()));
+  head.resize(std::size_t(std::max(got, 0)));
+  const auto other = other_kind(head, Wanted::archive, file.path);
+  constexpr std::string_view kTar = "ustar";
+  constexpr std::size_t kTarAt = 257;
+  if (!other && (head.size() < kHeadBytes || head.substr(kTarAt).starts_with(kTar))) return;
+  const std::string content = other ? other->name : "one file that is no archive";
+  throw InputError(fmt::format(
+      "{}: it is a gzip file, in it {}; if that is one file of a CIFAR-10 set, unpack it and give "
+      "the directory that holds all of them: gunzip {}",
+      file.name, content, shell_word(escaped(file.path.string()))));
+}
+
 Handle open(const InputFile& file) {
   constexpr std::size_t kBlockBytes = 1 << 16;
   Handle handle(archive_read_new());
   file.require(handle != nullptr, "out of memory");
   archive_read_support_filter_gzip(handle.get());
   archive_read_support_format_tar(handle.get());
-  if (archive_read_open_filename(handle.get(), file.path.c_str(), kBlockBytes) != ARCHIVE_OK)
-    refuse(file, handle);
-  return handle;
+  if (archive_read_open_filename(handle.get(), file.path.c_str(), kBlockBytes) == ARCHIVE_OK)
+    return handle;
+  require_packed_archive(file);
+  refuse(file, handle);
 }
 
 /// Steps to the next member; null at the end.

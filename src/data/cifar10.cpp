@@ -27,11 +27,43 @@ constexpr std::size_t kFewestClasses = 2, kMostClasses = 256;
 const ClassNames kOfficialNames{"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
 
+/// Refuses a file of a known other kind. Its decoder would call it damaged, or take the lines of
+/// a page for names.
+void require_kind(const SetFile& file, std::span<const std::uint8_t> bytes, Wanted wanted) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const auto other = other_kind(text.substr(0, kHeadBytes), wanted, file.name))
+    throw InputError(file.name + ": it is " + other->name + "; " + other->remedy);
+}
+
+ClassNames names_in(const SetFile& file, Cifar10Format format,
+                    std::span<const std::uint8_t> bytes) {
+  if (format == Cifar10Format::binary) {
+    require_kind(file, bytes, Wanted::text);
+    return binary_class_names(bytes);
+  }
+  require_kind(file, bytes, Wanted::python_batch);
+  return python_class_names(bytes, file.name);
+}
+
+/// Appends the images of a file. Its kind is looked at once it is refused: an image may begin with
+/// the bytes of another kind.
+void read_images(SetFile& file, Cifar10Format format, std::size_t classes, ImageSet& set) {
+  const std::vector<std::uint8_t> bytes = load(file);
+  const bool binary = format == Cifar10Format::binary;
+  try {
+    if (binary)
+      decode_binary(bytes, file.name, set, classes);
+    else
+      decode_python(bytes, file.name, set, classes);
+  } catch (const InputError&) {
+    require_kind(file, bytes, binary ? Wanted::binary_batch : Wanted::python_batch);
+    throw;
+  }
+}
+
 ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   if (!files.meta) return kOfficialNames;
-  const std::vector<std::uint8_t> bytes = load(*files.meta);
-  auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
-                                                     : python_class_names(bytes, files.meta->name);
+  auto names = names_in(*files.meta, files.format, load(*files.meta));
   if (names.size() < kFewestClasses || names.size() > kMostClasses) {
     remarks.push_back(fmt::format("{} names {}, not from {} to {}; uses the official names",
                                   files.meta->name, counted(names.size(), "class"), kFewestClasses,
@@ -45,19 +77,31 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   return names;
 }
 
-/// What calls its classes otherwise is another set, which may have any size, but
-/// no number between those of its files is left out.
+/// No number below that of the last training file is left out. Empty: none is.
+std::string missing_files(const Cifar10Files& files) {
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string> missing;
+  int number = 0;
+  for (const SetFile& file : files.train) {
+    while (++number < file.number && missing.size() <= kMostNamed)
+      missing.push_back(fmt::format("data_batch_{}{}", number, suffix_of(files.format)));
+    number = file.number;
+  }
+  if (missing.empty()) return "";
+  const std::size_t count = std::size_t(number) - files.train.size();
+  if (count > kMostNamed) missing.back() = "...";
+  return fmt::format("{} up to number {} {} not there ({}): copy or download the set again",
+                     counted(count, "training file"), number, count == 1 ? "is" : "are",
+                     fmt::join(missing, ", "));
+}
+
+/// What calls its classes otherwise is another set, which may have any size.
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
   const auto numbers = files.train | std::views::transform(&SetFile::number);
   const std::string found =
       fmt::format("training set of {} from file {}", counted(dataset.train.size(), "image"),
                   fmt::join(numbers, ", "));
-  if (dataset.class_names != kOfficialNames) {
-    const auto span = std::size_t(numbers.back() - numbers.front()) + 1;
-    if (span != files.train.size())
-      dataset.remarks.push_back(found + ": a file between them is missing");
-    return;
-  }
+  if (dataset.class_names != kOfficialNames) return;
   if (files.train.size() != kOfficialTrainFiles || dataset.train.size() != kOfficialTrainImages)
     dataset.remarks.push_back(fmt::format("{} (official: {}, files 1 to {})", found,
                                           counted(kOfficialTrainImages, "image"),
@@ -155,16 +199,6 @@ bool has_cifar100_records(std::span<const std::uint8_t> bytes) {
   return true;
 }
 
-/// Refuses a file of a known other kind, which its decoder would call damaged.
-void require_kind(Cifar10Format format, const std::string& name,
-                  std::span<const std::uint8_t> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const Wanted wanted =
-      format == Cifar10Format::binary ? Wanted::binary_batch : Wanted::python_batch;
-  if (const auto other = other_kind(text.substr(0, kHeadBytes), wanted, name))
-    throw InputError(name + ": it is " + other->name + "; " + other->remedy);
-}
-
 }  // namespace
 
 void ImageSet::truncate(std::size_t n) {
@@ -197,20 +231,18 @@ Dataset read_files(Cifar10Files& files) {
   dataset.source = files.place;
   dataset.remarks = files.remarks;
   dataset.class_names = class_names(files, dataset.remarks);
-  const auto decode = files.format == Cifar10Format::binary ? decode_binary : decode_python;
-  const auto read = [&](SetFile& file, ImageSet& set) {
-    const std::vector<std::uint8_t> bytes = load(file);
-    require_kind(files.format, file.name, bytes);
-    decode(bytes, file.name, set, dataset.class_names.size());
-  };
+  const std::size_t classes = dataset.class_names.size();
   std::vector<FileImages> images;
   for (SetFile& file : files.train) {
     const std::size_t begin = dataset.train.size();
-    read(file, dataset.train);
+    read_images(file, files.format, classes, dataset.train);
     images.push_back({file.name, begin, dataset.train.size()});
   }
-  read(*files.test, dataset.test);
+  read_images(*files.test, files.format, classes, dataset.test);
   dataset.warnings = find_repeats(dataset, images, files.test->name);
+  dataset.warnings.push_back(missing_files(files));
+  dataset.warnings.push_back(label_fault(dataset.train, dataset.class_names));
+  std::erase(dataset.warnings, "");
   remark_sizes(files, dataset);
   return dataset;
 }

@@ -90,6 +90,7 @@ Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
 /// Role of an archive member: the last component of its path must be a file of
 /// the set, the one before it the set's official directory or nothing.
 std::optional<Role> role_in_archive(std::string_view member) {
+  if (member.ends_with('/')) member.remove_suffix(1);  // a folder, which is refused
   const fs::path path(member);
   const auto role = role_of(path.filename().string());
   const std::string parent = path.parent_path().filename().string();

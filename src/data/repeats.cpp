@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/ranges.h>
@@ -58,6 +59,23 @@ std::string equal_files(std::span<const FileImages> files, const ImageHashes& ha
       fmt::join(pairs, ", "));
 }
 
+std::string contradicting_labels(const Dataset& dataset, const ImageHashes& hashes) {
+  const std::vector<std::uint8_t>& labels = dataset.train.labels;
+  std::unordered_map<std::uint64_t, std::size_t> seen;
+  std::size_t count = 0, one = 0, other = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const std::size_t first = seen.emplace(hashes[i], i).first->second;
+    if (labels[first] == labels[i] || ++count > 1) continue;
+    one = first;
+    other = i;
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "{} of {} training images are there before with another label, the first is image {} (label "
+      "{}), which is image {} (label {}): one of the two labels is wrong; correct the labels",
+      count, hashes.size(), other, labels[other], one, labels[one]);
+}
+
 /// Also takes the images of training files that are the test file out of `train`.
 std::string test_file_in_training(std::span<const FileImages> files, const ImageHashes& test,
                                   const std::string& test_name, ImageHashes& train) {
@@ -109,8 +127,9 @@ std::vector<std::string> find_repeats(const Dataset& dataset, std::span<const Fi
                                       const std::string& test_name) {
   ImageHashes trained = hashes_of(dataset.train);
   const ImageHashes tested = hashes_of(dataset.test);
-  std::vector<std::string> found = {equal_files(train, trained), long_run("training", trained),
-                                    long_run("test", tested),
+  std::vector<std::string> found = {equal_files(train, trained),
+                                    contradicting_labels(dataset, trained),
+                                    long_run("training", trained), long_run("test", tested),
                                     test_file_in_training(train, tested, test_name, trained)};
   found.push_back(shared_images(trained, tested));
   std::erase(found, "");

@@ -305,13 +305,11 @@ std::string totals(const RunRecord& run) {
 }
 
 std::string files(const RunRecord& run) {
-  const std::string& where = run.config.run_dir;
+  const std::string where = one_line(run.config.run_dir);
   std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n", where, kRunJsonName,
                                  kEpochsCsvName, kStepsCsvName);
-  if (!run.checkpoints.empty()) text += "  " + run.checkpoints.back().path + "/\n";
-  const std::string weights = final_weights(run.config);
-  std::error_code none;
-  if (!weights.empty() && std::filesystem::exists(weights, none)) text += "  " + weights + "\n";
+  if (!run.checkpoints.empty()) text += "  " + one_line(run.checkpoints.back().path) + "/\n";
+  if (!run.kept_weights.empty()) text += "  " + one_line(run.kept_weights) + "\n";
   return text;
 }
 

@@ -223,8 +223,9 @@ std::string data(const RunRecord& run) {
   std::string source = run.data_source;
   const bool asked = run.config.given.contains("data") || !run.resumptions.empty();
   if (run.config.data == "synthetic" && !asked) source += ", drawn because --data was not given";
-  return fmt::format("{}: {} for training, {} for testing", source,
-                     counted(run.train_images, "image"), count_text(run.test_images));
+  return fmt::format("{}: {} of {} for training, {} for testing", source,
+                     counted(run.train_images, "image"), counted(run.classes, "class"),
+                     count_text(run.test_images));
 }
 
 std::string optimizer(const TrainConfig& c) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <clocale>
 #include <cmath>
+#include <cwchar>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -18,15 +20,56 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastLastColumn = 12;
 
 std::string padded(const std::string& cell, std::size_t width, Align align) {
-  if (cell.size() >= width) return cell;
-  const std::string blanks(width - cell.size(), ' ');
+  const std::size_t columns = columns_of(cell);
+  if (columns >= width) return cell;
+  const std::string blanks(width - columns, ' ');
   if (align == Align::left) return cell + blanks;
   return blanks + cell;
 }
 
+/// This thread's letters are those of UTF-8 while it lives, whatever the user's locale is, where
+/// the C library has such a locale.
+class Utf8Letters {
+ public:
+  Utf8Letters() : before_(uselocale(utf8())) {}
+  ~Utf8Letters() { uselocale(before_); }
+  Utf8Letters(const Utf8Letters&) = delete;
+  Utf8Letters& operator=(const Utf8Letters&) = delete;
+
+  /// Takes a character from the front of `text`; returns its columns.
+  static std::size_t take_columns(std::string_view& text) {
+    const auto code = take_code_point(text);
+    if (!code) text.remove_prefix(1);
+    if (!code || utf8() == locale_t{}) return 1;
+    const int columns = wcwidth(wchar_t(*code));
+    return columns < 0 ? 1 : std::size_t(columns);  // of a letter newer than the library
+  }
+
+ private:
+  static locale_t utf8() {
+    static const locale_t found = newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{});
+    return found;
+  }
+
+  locale_t before_;
+};
+
+/// The front of `text` in at most `width` columns.
+std::string_view front_of(std::string_view text, std::size_t width) {
+  const Utf8Letters letters;
+  std::string_view rest = text;
+  std::size_t columns = 0, bytes = 0;
+  while (!rest.empty()) {
+    columns += Utf8Letters::take_columns(rest);
+    if (columns > width) break;
+    bytes = text.size() - rest.size();
+  }
+  return text.substr(0, bytes);
+}
+
 std::string shortened(const std::string& cell, std::size_t width) {
-  if (cell.size() <= width) return cell;
-  return cell.substr(0, width - 3) + "...";
+  if (columns_of(cell) <= width) return cell;
+  return std::string(front_of(cell, width - 3)) + "...";
 }
 
 std::string without_trailing_blanks(std::string line) {
@@ -48,11 +91,20 @@ void add_limit(std::string& text, const std::string& what, const GroupLimit& lim
 
 }  // namespace
 
+std::size_t columns_of(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; })) return text.size();
+  const Utf8Letters letters;
+  std::size_t columns = 0;
+  while (!text.empty()) columns += Utf8Letters::take_columns(text);
+  return columns;
+}
+
 TextTable::TextTable(std::vector<Align> columns, std::size_t indent)
     : columns_(std::move(columns)), indent_(indent) {}
 
 void TextTable::add(Texts cells) {
   if (cells.size() != columns_.size()) throw std::invalid_argument("TextTable: wrong cell count");
+  for (std::string& cell : cells) cell = one_line(cell);
   rows_.push_back(std::move(cells));
 }
 
@@ -67,7 +119,8 @@ TextTable number_table(Texts headings) {
 std::vector<std::size_t> TextTable::widths() const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], columns_of(row[c]));
   std::size_t before = indent_;
   for (std::size_t c = 0; c + 1 < widths.size(); ++c) before += widths[c] + kGap;
   const std::size_t room = std::max(kPageColumns, before) - before;
@@ -96,7 +149,7 @@ std::string paragraph(const std::string& label, std::size_t indent, const std::s
   bool fresh = true;
   std::istringstream words(text);
   for (std::string word; words >> word; fresh = false) {
-    if (!fresh && line.size() + 1 + word.size() > columns) {
+    if (!fresh && columns_of(line) + 1 + columns_of(word) > columns) {
       result += line + "\n";
       line.assign(indent, ' ');
       fresh = true;

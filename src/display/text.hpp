@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.hpp"
@@ -42,6 +43,10 @@ std::string limits_text(const GroupLimits& limits, int online);
 /// 0:05, 1:02:05: hours, minutes and seconds, rounded up.
 std::string clock_text(double seconds);
 
+/// How many columns a terminal takes for a text in UTF-8: two for a Chinese
+/// character, none for an accent that follows its letter.
+std::size_t columns_of(std::string_view text);
+
 /// The width for which tables and blocks are laid out, in characters.
 inline constexpr std::size_t kPageColumns = 80;
 
@@ -53,7 +58,7 @@ class TextTable {
  public:
   TextTable(std::vector<Align> columns, std::size_t indent);
 
-  /// One cell per column, else std::invalid_argument.
+  /// One cell per column, else std::invalid_argument. Each appears in one line.
   void add(Texts cells);
   /// Every row with its line end, without trailing blanks.
   std::string text() const;

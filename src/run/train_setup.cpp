@@ -27,6 +27,16 @@ HostWeights download_weights(Replica& replica) {
   return weights;
 }
 
+/// The first images of a set may be those of its first classes. A few lack some by chance.
+void limit_data(std::size_t limit, Dataset& data) {
+  constexpr std::size_t kEnoughOfClass = 10;
+  const bool sound = label_fault(data.train, data.class_names).empty();
+  data.train.truncate(limit);
+  if (!sound || limit < kEnoughOfClass * data.class_names.size()) return;
+  if (const std::string fault = label_fault(data.train, data.class_names); !fault.empty())
+    log(LogLevel::warn, fmt::format("--data-limit {} takes the first images: {}", limit, fault));
+}
+
 /// Reads or draws the data and applies --data-limit. Logs what is odd about it.
 Dataset open_data(const TrainConfig& config) {
   Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
@@ -36,7 +46,7 @@ Dataset open_data(const TrainConfig& config) {
     log(LogLevel::info,
         fmt::format("--data-limit {} is more than the {} training images: all are used",
                     config.data_limit, data.train.size()));
-  if (config.data_limit > 0) data.train.truncate(config.data_limit);
+  if (config.data_limit > 0) limit_data(config.data_limit, data);
   return data;
 }
 
@@ -123,23 +133,25 @@ HostWeights load_weights(const Graph& graph, const std::string& file) {
   HostWeights weights(graph.parameter_count(), graph.statistics_count());
   const std::string prefix = load_weights(graph, file, weights.first, weights.second);
   if (!prefix.empty())
-    log(LogLevel::info, fmt::format("the names in {} all begin with '{}', which is left out", file,
-                                    printable(prefix)));
+    log(LogLevel::info,
+        fmt::format("names in {} begin with '{}', which is left out", file, printable(prefix)));
   return weights;
 }
 
-void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
+std::string save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
   const std::string file = final_weights(run.config);
-  if (file.empty()) return;
+  if (file.empty()) return "";
   const auto [parameters, statistics] = download_weights(replica);
   std::uint64_t steps = 0;
   for (const EpochRecord& epoch : run.epochs) steps += epoch.steps;
   try {
     save_weights(graph, file, parameters, statistics, steps);
+    return file;
   } catch (const RunError& error) {
     if (names_weights(run.config.save_weights)) throw;
     log(LogLevel::warn,
         fmt::format("the weights are not kept: {}; the run itself is complete", error.what()));
+    return "";
   }
 }
 

@@ -45,7 +45,7 @@ void Training::train() {
     run_trainers(trainer, std::move(loop));
     checkpoints.wait_for_writer();
     if (run_.outcome != "stopped")
-      parts_.job.on_rank_0([&] { save_weights(run_, parts_.graph, replica); });
+      parts_.job.on_rank_0([&] { run_.kept_weights = save_weights(run_, parts_.graph, replica); });
   } catch (const std::exception& error) {
     note_failure(console, error.what());
     throw;

@@ -200,6 +200,13 @@ void write_csv(const fs::path& folder, const Tables& tables) {
   for (const Table& table : tables) write_output(folder / (table.id + ".csv"), to_csv(table));
 }
 
+/// Before anything is written.
+void require_own_folders(const fs::path& folder, const Report& report) {
+  const std::string remedy = "remove it, or name another folder with --out";
+  require_own_folder(folder / "tables", remedy);
+  for (const auto& [name, tables] : report.layouts) require_own_folder(folder / name, remedy);
+}
+
 std::string footer(const Report& report) {
   return "\nMade with " + report.made_with +
          ". GB = 10^9 bytes; times of a step or a collective are those of the slowest rank.\n";
@@ -270,6 +277,7 @@ std::string findings_text(const std::vector<Finding>& findings, bool markdown) {
 
 void write_report(const fs::path& folder, const Report& report) {
   make_folder(folder);
+  require_own_folders(folder, report);
   write_output(folder / "report.json", report_json(report));
   std::string text = "# " + report.title + "\n";
   Tables all = report.tables;

@@ -265,7 +265,7 @@ class EvaluateTest(ProgramCase):
         net = ("--image-size", "16", "--data", "data", "--batch-per-rank", "16", "--threads", "1")
         record = self.record(2, "ddp.safetensors", *net)
         self.assertEqual((record["val_loss"], record["val_accuracy"]), self.scores[1])
-        told = "note: the names in ddp.safetensors all begin with 'module.', which is left out"
+        told = "note: names in ddp.safetensors begin with 'module.', which is left out"
         self.assertEqual(record["said"].count(told), 1, record["said"])
 
     def check_samples(self, record):

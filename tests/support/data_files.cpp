@@ -37,6 +37,7 @@ void write_tar_gz(const fs::path& file, const std::vector<TarMember>& members) {
     archive_entry* entry = archive_entry_new();
     archive_entry_set_pathname(entry, member.path.c_str());
     archive_entry_set_filetype(entry, member.symlink ? AE_IFLNK : AE_IFREG);
+    if (member.path.ends_with('/')) archive_entry_set_filetype(entry, AE_IFDIR);
     if (member.symlink) archive_entry_set_symlink(entry, "/etc/passwd");
     archive_entry_set_size(entry, static_cast<la_int64_t>(member.bytes.size()));
     archive_entry_set_perm(entry, 0644);

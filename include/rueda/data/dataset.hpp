@@ -44,6 +44,10 @@ struct Dataset {
   std::vector<std::string> warnings;  ///< what may spoil a result: images that are there twice
 };
 
+/// What is odd about the labels of a training set as a whole, with counts: all
+/// are of one class, or classes have no image. Empty: nothing.
+std::string label_fault(const ImageSet& train, const std::vector<std::string>& class_names);
+
 /// Reads CIFAR-10 in any of the four official forms: a directory holding the
 /// binary version (`data_batch_*.bin`, `test_batch.bin`) or the Python version
 /// (`data_batch_*`, `test_batch`), the parent of such a directory

@@ -250,6 +250,7 @@ struct RunRecord : RunFacts {
   LayerProfile profile;              ///< of this rank, where one is made
   ByRank<TraceSpan> trace;           ///< [rank], where one is kept
   ByRank<DeviceSample> gpu_samples;  ///< [rank], in the order of time
+  std::string kept_weights;          ///< the file with the final ones; empty: there is none
 };
 
 }  // namespace rueda

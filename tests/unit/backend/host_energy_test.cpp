@@ -167,13 +167,13 @@ TEST_CASE("host energy: what cannot be read is named, with the remedy", "[energy
   tree.add("intel-rapl:0", "package-0", 0);
   tree.add("intel-rapl:1", "package-1", 0);
   fs::remove(tree.path() / "intel-rapl:1/energy_uj");
-  // Regular to look at, but reading it fails, for root, too.
+  // Regular to look at, but none that is opened.
   fs::create_symlink("/proc/self/mem", tree.path() / "intel-rapl:1/energy_uj");
   LoggedText logged;
   const auto host = tree.open();
   CHECK(std::isnan(host->energy_joules()));  // not of a part
-  CHECK_THAT(logged.take(),
-             Contains("intel-rapl:1/energy_uj: it cannot be read") && Contains("sudo chmod a+r"));
+  CHECK_THAT(logged.take(), Contains("intel-rapl:1/energy_uj: it is no file on a disk") &&
+                                Contains("sudo chmod a+r"));
 }
 
 }  // namespace

@@ -115,4 +115,23 @@ TEST_CASE("what is appended to is a regular file", "[files]") {
     REQUIRE(::write(file.fd(), "ab", 2) == 2);
   }
   CHECK(content(path) == "abab");
+  append_to_file(path, "c");
+  CHECK(content(path) == "ababc");
+  CHECK_THROWS_AS(append_to_file(scratch.path() / "none", "x"), RunError);
+  fs::create_hard_link(path, scratch.path() / "other");
+  for (const fs::path& name : {path, scratch.path() / "other"}) {
+    CHECK_THROWS_WITH(open_to_append(name), Catch::Contains("a hard link"));
+    CHECK_THROWS_WITH(append_to_file(name, "theirs"), Catch::Contains("a hard link"));
+  }
+  fs::create_symlink(path, scratch.path() / "link");
+  CHECK_THROWS_WITH(append_to_file(scratch.path() / "link", "x"), Catch::Contains("it is a link"));
+  CHECK(content(path) == "ababc");
+}
+
+TEST_CASE("a file that the kernel makes is refused unopened", "[files]") {
+  for (const char* path : {"/proc/kmsg", "/proc/version"}) {
+    const InputFile file{path, path, "give another", Wanted::archive};
+    CHECK_THROWS_WITH(require_regular_file(file, 1'000), Catch::Contains("the kernel makes it"));
+    CHECK_THROWS_WITH(read_whole(file, 1'000), Catch::Contains("the kernel makes it"));
+  }
 }

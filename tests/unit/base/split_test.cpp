@@ -306,7 +306,34 @@ TEST_CASE("text for a terminal keeps lines and letters, and nothing that steers 
                  "1m\xe2\x80\xae"
                  "x\xe2\x80\x8b\xe2\x81\xa6\xef\xbb\xbf") ==
         "\\xc2\\x9b1m\\xe2\\x80\\xaex\\xe2\\x80\\x8b\\xe2\\x81\\xa6\\xef\\xbb\\xbf");
-  CHECK(harmless("\xe2\x80") == "\xe2\x80");  // cut short
+  // What is no UTF-8: cut short, 0x9b (a control character of 8-bit terminals), overlong,
+  // a surrogate, beyond Unicode.
+  CHECK(harmless("\xe2\x80") == "\\xe2\\x80");
+  CHECK(harmless("\x9b"
+                 "2J\xff") == "\\x9b2J\\xff");
+  CHECK(harmless("\xc0\x8a\xe0\x80\x8a") == "\\xc0\\x8a\\xe0\\x80\\x8a");
+  CHECK(harmless("\xed\xa0\x80\xf4\x90\x80\x80") == "\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80");
+}
+
+TEST_CASE("letters of any script are shown, in a name and in a message", "[text]") {
+  for (const std::string name :
+       {"日本語", "e\xcc\x81t\xc3\xa9", "Ελλάδα", "кошка", "한국어", "भारत", "\xf0\x9f\x90\x88"}) {
+    CHECK(escaped(name) == name);
+    CHECK(printable(name) == name);
+    CHECK(one_line(name) == name);
+  }
+  CHECK(escaped("a\n\xe2\x80\x8d\xc2\xad\xf3\xa0\x81\x81") ==
+        "a\\x0a\\xe2\\x80\\x8d\\xc2\\xad\\xf3\\xa0\\x81\\x81");
+  std::string many, most;
+  for (int i = 0; i < 70; ++i) many += "猫";
+  for (int i = 0; i < 60; ++i) most += "猫";
+  CHECK(printable(most) == most);
+  CHECK(printable(many) == most + "...");
+  std::string longer;
+  for (int i = 0; i < 3'000; ++i) longer += "猫";
+  const std::string line = one_line(longer);
+  CHECK(line.find("\\x") == line.npos);
+  CHECK(line.size() < 2'010);
 }
 
 }  // namespace rueda

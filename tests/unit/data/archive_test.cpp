@@ -216,6 +216,23 @@ TEST_CASE("a file that is no archive is refused", "[archive]") {
   }
 }
 
+TEST_CASE("a gzip file of one file is told from an archive that is damaged", "[archive]") {
+  const Scratch scratch;
+  Bytes batch = noise(2000);
+  batch[0] = 7;
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\n";
+  write_bytes(scratch.file, packed(scratch, batch));
+  CHECK_THAT(scratch.refused(), Contains("in it one file that is no archive; if that is one") &&
+                                    Contains("gunzip " + scratch.file.string()));
+  write_bytes(scratch.file, packed(scratch, {pointer.begin(), pointer.end()}));
+  CHECK_THAT(scratch.refused(), Contains("in it a Git LFS pointer"));
+  Bytes tar = tar_header(5);
+  tar[0] ^= 1;  // its checksum does not fit
+  tar.resize(2048);
+  write_bytes(scratch.file, packed(scratch, tar));
+  CHECK_THAT(scratch.refused(), Contains("download it again"));
+}
+
 /// Headers alone, of which each may have a comment.
 void write_endless_headers(const Scratch& scratch, std::size_t block_members, std::size_t blocks) {
   Bytes block;

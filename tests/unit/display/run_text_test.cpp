@@ -71,8 +71,8 @@ TEST_CASE("start block: the parts of a run", "[start_block]") {
   check(start_block(run),
         {"model resnet20 for 32x32 images in fp32, 269,722 trainable parameters, 1,376 "
          "non-trainable, 0.2424 GFLOP per training image",
-         "data synthetic, drawn because --data was not given: 296 images for training, 100 for "
-         "testing",
+         "data synthetic, drawn because --data was not given: 296 images of 10 classes for "
+         "training, 100 for testing",
          "input resident: the device makes each batch ranks",
          "ranks 2 ranks on 1 host: Example Processor E-2000 v3 with a very long name @ 2.70GHz",
          "0 node1 0 cpu 1 1 1 node1 1 cpu 1 1",

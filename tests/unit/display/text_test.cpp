@@ -23,6 +23,27 @@ TEST_CASE("a noun after a number, and words of a list", "[text]") {
   CHECK(ranges_text({}).empty());
 }
 
+TEST_CASE("columns of a table stand below each other in any script", "[text]") {
+  CHECK(columns_of("abc") == 3);
+  CHECK(columns_of("日本") == 4);
+  CHECK(columns_of("e\xcc\x81t\xc3\xa9") == 3);
+  CHECK(columns_of("\xff") == 1);
+  TextTable table = number_table({"class", "images"});
+  table.add({"0 日本語", "7"});
+  table.add({"1 e\xcc\x81t\xc3\xa9", "12"});
+  table.add({"2 a\nb", "1"});
+  CHECK(table.text() ==
+        "  class     images\n"
+        "  0 日本語       7\n"
+        "  1 e\xcc\x81t\xc3\xa9         12\n"
+        "  2 a\\x0ab       1\n");
+  TextTable wide({Align::left}, 2);
+  std::string name;
+  for (int i = 0; i < 50; ++i) name += "猫";
+  wide.add({name});
+  CHECK(wide.text() == "  " + name.substr(0, std::size_t{37} * 3) + "...\n");
+}
+
 TEST_CASE("figures keep the digits that count", "[text]") {
   CHECK(seconds_text(6.4123) == "6.412");
   CHECK(seconds_text(0.00123) == "0.00123");
