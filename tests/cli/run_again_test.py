@@ -66,10 +66,15 @@ class RunAgainCase(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.01)
 
+    def wait_for_number(self, name):
+        """Until a process has written its number into a file, whole."""
+        path = self.folder / name
+        self.wait_until(name, lambda: path.exists() and path.read_text(encoding="utf-8").endswith("\n"))
+
     def wait_for_end(self, name):
         """Of the process whose number is in a file."""
         path = self.folder / name
-        self.wait_until(name, lambda: path.exists() and path.read_text(encoding="utf-8").endswith("\n"))
+        self.wait_for_number(name)
         stat = Path("/proc", path.read_text(encoding="utf-8").strip(), "stat")
         self.wait_until(f"{name} has ended", lambda: not stat.exists() or ") Z " in stat.read_text(encoding="utf-8"))
 
@@ -151,7 +156,7 @@ class Stops(RunAgainCase):
                 for name in ("starts", "pid"):
                     (self.folder / name).unlink(missing_ok=True)
                 job = self.start("exit 1", words=["--host", "a"])
-                self.wait_for("pid")
+                self.wait_for_number("pid")
                 job.send_signal(number)
                 code, err, starts = self.ended(job)
                 self.assertEqual((code, len(starts)), (-9 if number == signal.SIGKILL else 128 + number, 1), err)
