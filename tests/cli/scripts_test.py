@@ -324,12 +324,31 @@ echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/ope
 
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
 class Configure(ScriptCase):
-    def test_a_build_that_could_not_train_is_refused(self):
-        words = ["meson", "setup", self.folder / "build", ROOT, "-Dcpu=disabled", "-Dcuda=disabled", "-Dtests=false"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    def refused(self, *options, **env):
+        words = ["meson", "setup", self.folder / "build", ROOT, "-Dcuda=disabled", "-Dtests=false", *options]
+        done = subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0, done)
-        self.assertIn("nothing to train on", done.stdout)
-        self.assertIn("-Dcpu=disabled asks for it", done.stdout)
+        return done.stdout
+
+    def test_a_build_that_could_not_train_is_refused(self):
+        text = self.refused("-Dcpu=disabled")
+        self.assertIn("nothing to train on", text)
+        self.assertIn("-Dcpu=disabled asks for it", text)
+
+    def test_flags_that_change_the_arithmetic_are_refused(self):
+        self.assertIn("not exact: NaN is not seen.", self.refused(CXXFLAGS="-O3 -ffast-math"))
+        self.assertIn('-Dcpp_args: "-funsafe-math-optimizations"', self.refused("-Dcpp_args=-funsafe-math-optimizations"))
+        self.assertIn("not exact", self.refused(CXXFLAGS="-Ofast -march=native"))
+
+    def test_nvcc_gets_no_fast_math_from_its_variables(self):
+        words = [ROOT / "cuda" / "exact_nvcc.sh", "echo", "compiled"]
+        for name, flags, result in (
+            ("NVCC_APPEND_FLAGS", "-ccbin g++-12", "compiled"), ("NVCC_APPEND_FLAGS", "--use_fast_math", "take it out"),
+            ("NVCC_PREPEND_FLAGS", "-Xcompiler -Ofast", '("-Xcompiler -Ofast")'),
+        ):  # fmt: skip
+            done = subprocess.run(words, env={**os.environ, name: flags}, capture_output=True, text=True, check=False)
+            self.assertIn(result, done.stdout + done.stderr)
+            self.assertEqual(done.returncode, 0 if result == "compiled" else 1)
 
 
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
