@@ -17,6 +17,7 @@
 #include "commands/bench/bench.hpp"
 #include "launch/launcher.hpp"
 #include "launch/machine.hpp"
+#include "launch/stop_signals.hpp"
 #include "run/job.hpp"
 #include "run/train.hpp"
 #include "train/options.hpp"
@@ -89,6 +90,7 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   if (argc > 0) rueda::take_program_name(argv[0]);
   rueda::widen_default_binding(argv);
+  rueda::let_large_writes_fail();
   try {
     const int code = rueda::run({argv, argv + argc});
     if (std::cout.flush()) return code;

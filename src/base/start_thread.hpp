@@ -16,9 +16,11 @@ auto start_thread(const std::string& purpose, const Start& start) {
   try {
     return start();
   } catch (const std::system_error& error) {
-    throw RunError("no thread can be started for " + purpose + ": " + error.code().message() +
-                   "; raise the limit of processes (ulimit -u, or the pids limit of the container "
-                   "or job), or start fewer ranks or threads on this machine");
+    throw RunError(
+        "no thread can be started for " + purpose + ": " + error.code().message() +
+        "; raise the limit of processes (ulimit -u, or the pids limit of the container "
+        "or job) or of address space (ulimit -v), or start fewer ranks or threads on this "
+        "machine");
   }
 }
 

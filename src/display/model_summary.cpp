@@ -182,6 +182,7 @@ std::string shortage_text(const MemoryShortage& s, const Texts& remedies) {
       "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free",
       counted(s.batch, "image"), bytes_text(s.need), s.place, bytes_text(s.free));
   if (s.sharers > 1) text += fmt::format(" (a share of {})", counted(s.sharers, "rank"));
+  if (!s.limit.empty()) text += fmt::format(" below the limit of the process ({})", s.limit);
   text += "; ";
   const char* before = ", or ";
   if (s.batch_is_fixed) {

@@ -31,6 +31,7 @@ struct MemoryShortage {
   std::size_t sharers = 1;      ///< ranks that share the memory, this one included
   std::size_t largest = 0;      ///< batch that fits; 0: none
   std::string place;            ///< for example "rank 3 (node17, GPU-8f2c...)"
+  std::string limit;            ///< that leaves so little, for example "ulimit -v"; empty: none
   bool batch_is_fixed = false;  ///< by the run that is resumed
 };
 

@@ -86,7 +86,7 @@ int decimals_for(double value, int least) {
 
 /// With the file that says so.
 void add_limit(std::string& text, const std::string& what, const GroupLimit& limit) {
-  add_to_list(text, what + " (" + printable(limit.file) + ")");
+  add_to_list(text, what + " (" + printable(limit.source) + ")");
 }
 
 }  // namespace
@@ -209,6 +209,8 @@ std::string limits_text(const GroupLimits& limits, int online) {
   std::string text;
   if (limits.memory.value > 0)
     add_limit(text, bytes_text(limits.memory.value) + " of memory", limits.memory);
+  if (limits.process.value > 0)
+    add_limit(text, bytes_text(limits.process.value) + " of memory in a process", limits.process);
   const double quota = limits.quota.value;
   if (quota > 0)
     add_limit(text, fmt::format("time of {:.3g} {}", quota, plural(quota, "core")), limits.quota);

@@ -36,7 +36,8 @@ std::string ranges_text(const std::vector<int>& numbers);
 std::string short_host(const std::string& name, std::size_t width);
 
 /// "700 MB of memory (FILE), time of 1.5 cores (FILE), 4 of 64 processors
-/// (FILE)": what control groups limit on a host with `online` processors. Empty
+/// (FILE)": what control groups, and for memory the process's own limits, limit
+/// on a host with `online` processors. Empty
 /// where they limit nothing.
 std::string limits_text(const GroupLimits& limits, int online);
 

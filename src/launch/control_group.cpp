@@ -1,11 +1,14 @@
 #include "launch/control_group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 #include "base/text.hpp"
 #include "launch/machine.hpp"
@@ -106,6 +109,37 @@ std::vector<Hierarchy> hierarchies(const fs::path& root) {
   return all;
 }
 
+/// What setrlimit(2) limits: by its name in /proc/self/limits, the shell's command, and the field
+/// of /proc/self/statm, in pages, that counts it.
+struct ProcessLimit {
+  const char* name;
+  const char* command;
+  std::size_t used;
+};
+constexpr std::array kProcessLimits = {ProcessLimit{"Max address space", "ulimit -v", 0},
+                                       ProcessLimit{"Max data size", "ulimit -d", 5}};
+
+void read_process(const fs::path& root, GroupLimits& limits) {
+  std::array<double, 6> pages{};
+  std::ifstream use(root / "proc/self/statm");
+  for (double& count : pages) use >> count;
+  std::ifstream lines(root / "proc/self/limits");
+  for (std::string line; std::getline(lines, line);) {
+    for (const ProcessLimit& one : kProcessLimits) {
+      std::string_view rest = line;
+      if (!take(rest, one.name)) continue;
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+      const auto limit = take_number(rest);  // "unlimited" is none
+      if (!limit) continue;
+      const double used = pages[one.used] * double(sysconf(_SC_PAGESIZE));
+      const auto left = std::size_t(std::max(double(*limit) - used - double(kThreadRoom), 0.0));
+      if (left >= limits.process_left) continue;
+      limits.process_left = left;
+      limits.process = {double(*limit), one.command};
+    }
+  }
+}
+
 bool has_controller(const std::string& list, const char* controller) {
   return ("," + list + ",").find(std::string(",") + controller + ",") != std::string::npos;
 }
@@ -168,6 +202,7 @@ GroupLimits control_group_limits(const fs::path& root) {
     for (const Mount& mount : mounts_of(hierarchy, root))
       for (const fs::path& group : groups_in(mount, hierarchy))
         read_group(group, hierarchy.controllers, limits);
+  read_process(root, limits);
   return limits;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/start_thread.hpp"
 
@@ -16,8 +17,7 @@ namespace rueda {
 namespace {
 
 std::atomic<long long> first_at{0};  // nanoseconds; 0: none has come
-std::atomic<int> first_signal{0};
-std::atomic<bool> asked{false};  // whether the run has come so far that it asks for signals
+std::atomic<bool> asked{false};      // whether the run has come so far that it asks for signals
 static_assert(std::atomic<long long>::is_always_lock_free, "a signal handler writes it");
 
 constexpr long long kSecond = 1'000'000'000;
@@ -32,9 +32,8 @@ extern "C" void note_signal(int signal) {
   const int before = errno;
   const long long now = nanoseconds();
   long long first = 0;
-  int none = 0;
-  first_signal.compare_exchange_strong(none, signal);
-  if (!first_at.compare_exchange_strong(first, now) && now - first >= kSecond) {
+  const bool another = !first_at.compare_exchange_strong(first, now) && signal != SIGXCPU;
+  if (another && now - first >= kSecond) {
     // Arrives after this handler, when the process does not listen any more.
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -51,8 +50,7 @@ void end_if_stuck(int patience) {
       fmt::format("a signal asked the run to stop, and its first step has not begun {} s "
                   "later: it ends now",
                   patience));
-  std::signal(first_signal, SIG_DFL);
-  std::raise(first_signal);
+  _exit(int(ExitCode::stopped));  // the thread that waits has all that an orderly end would need
 }
 
 [[noreturn]] void take_signals(int patience) {
@@ -63,7 +61,16 @@ void end_if_stuck(int patience) {
   while (true) pause();
 }
 
+/// Whoever started the program may have said so, as nohup does.
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  sigaction(signal, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
 }  // namespace
+
+void let_large_writes_fail() { std::signal(SIGXFSZ, SIG_IGN); }
 
 /// Some of oneDNN's matrix products keep a buffer from the heap at the stack pointer, so that the
 /// frame of a handler would overwrite what lies before it. So this thread, which computes, and
@@ -74,7 +81,8 @@ void listen_for_stop_signals(int patience) {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigset_t signals = action.sa_mask;
-  for (const int signal : {SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP, SIGXCPU}) {
+    if (signal == SIGHUP && is_ignored(signal)) continue;
     sigaction(signal, &action, nullptr);
     sigaddset(&signals, signal);
   }

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "display/model_summary.hpp"
+#include "launch/control_group.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda {
@@ -23,6 +24,7 @@ constexpr double kFilledPart = 0.97;
 struct Room {
   std::size_t bytes = 0;
   std::size_t sharers = 1;
+  std::string limit = {};  ///< of the process, where that leaves the least
 };
 
 /// Collective. Ranks ask for the free memory at different times, so the least answer counts.
@@ -39,8 +41,11 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
     ++room.sharers;
   }
   // Where the system does not say how much is free, the allocation itself shows it.
-  if (room.bytes == 0) return {SIZE_MAX, room.sharers};
-  room.bytes /= room.sharers;
+  if (room.bytes == 0) room.bytes = SIZE_MAX;
+  if (room.bytes != SIZE_MAX) room.bytes /= room.sharers;
+  if (!request.uuid.empty()) return room;
+  const GroupLimits limits = control_group_limits();
+  if (limits.process_left < room.bytes) return {limits.process_left, 1, limits.process.source};
   return room;
 }
 
@@ -164,11 +169,13 @@ class Fitter {
 
   /// The rank with the least room reports.
   [[noreturn]] void refuse(std::size_t batch) {
-    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_fixed = request_.batch_is_fixed};
+    MemoryShortage mine{
+        .batch = batch, .place = {}, .limit = {}, .batch_is_fixed = request_.batch_is_fixed};
     together(group_, [&] {
       mine.need = plan(batch).total();
       mine.free = room_.bytes;
       mine.sharers = room_.sharers;
+      mine.limit = room_.limit;
       mine.largest = batch;
       if (mine.need > mine.free) mine.largest = largest(room_.bytes, batch - 1);
     });

@@ -255,7 +255,7 @@ const std::vector<TrainOption> kOptions = {
 
     {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
      "Writes a checkpoint every N epochs or steps, for example 1epoch or 50steps, and at the end; "
-     "a run that is asked to stop (SIGTERM, SIGUSR1) always writes one"},
+     "a run that is asked to stop (SIGTERM, SIGUSR1, SIGHUP, SIGXCPU) always writes one"},
     {"keep", kCheckpoints, number(&C::keep, whole(1)), free, none, "N",
      "Number of checkpoints to keep; older ones are deleted"},
     {"resume", kCheckpoints, Text{&C::resume}, own, none, "DIR|auto",

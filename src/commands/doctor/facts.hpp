@@ -112,7 +112,8 @@ struct RankFacts {
   std::string backend_failure;
   std::vector<std::array<std::string, 2>> versions;  ///< components and their versions
   std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
-  std::string limits;                 ///< of its control groups, with their files; empty: none
+  std::size_t process_memory_bytes = 0;  ///< bytes that its own limits leave it; 0: no limit
+  std::string limits;        ///< of its control groups and its own, with their sources; empty: none
   std::string copies_twice;  ///< why it may not read the memory of another process; empty if it may
   Interfaces network;        ///< of its host
   LaunchFacts launch;

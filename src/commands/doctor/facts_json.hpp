@@ -108,6 +108,7 @@ inline auto fields_of(const RankFacts&) {
                     Field{"local_rank", &RankFacts::local_rank},
                     Field{"local_size", &RankFacts::local_size},
                     Field{"network", &RankFacts::network},
+                    Field{"process_memory_bytes", &RankFacts::process_memory_bytes},
                     Field{"rank", &RankFacts::rank},
                     Field{"size", &RankFacts::size},
                     Field{"versions", &RankFacts::versions}};

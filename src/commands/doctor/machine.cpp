@@ -220,6 +220,8 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend,
   facts.cores.quota = limits.quota.value;
   facts.limits = limits_text(limits, facts.cores.online);
   facts.host_memory_bytes = available_host_memory();
+  if (limits.process.value > 0)
+    facts.process_memory_bytes = std::max<std::size_t>(1, limits.process_left);
   facts.copies_twice = why_no_single_copy();
   facts.network = network_interfaces();
   for (const auto& [name, version] : component_versions())
@@ -247,6 +249,8 @@ std::size_t memory_per_rank(const Ranks& ranks) {
       if (share_memory(rank, other)) ++sharers;
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a rank shares with itself
     least = std::min(least, free / sharers);
+    if (!on_device(rank) && rank.process_memory_bytes > 0)
+      least = std::min(least, rank.process_memory_bytes);
   }
   return ranks.empty() ? 0 : least - least / 20;
 }

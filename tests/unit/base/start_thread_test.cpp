@@ -13,7 +13,8 @@ TEST_CASE("where no thread is left, the message says what to raise", "[threads]"
   };
   CHECK_THROWS_WITH(start_thread("signals", fails),
                     Catch::Contains("no thread can be started for signals: ") &&
-                        Catch::Contains("ulimit -u") && Catch::Contains("pids limit"));
+                        Catch::Contains("ulimit -u") && Catch::Contains("ulimit -v") &&
+                        Catch::Contains("pids limit"));
   CHECK_THROWS_AS(start_thread("signals", fails), RunError);
   bool ran = false;
   make_thread("a test", [&] { ran = true; }).join();

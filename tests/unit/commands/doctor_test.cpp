@@ -129,6 +129,8 @@ TEST_CASE("memory is that of the rank that has the least", "[doctor]") {
   auto cluster = cpu_cluster(2, 2);
   cluster.ranks[1].host_memory_bytes = 40'000;
   CHECK(memory_per_rank(cluster.ranks) == 19'000);  // half of it, less a twentieth
+  cluster.ranks[1].process_memory_bytes = 19'000;   // not shared
+  CHECK(memory_per_rank(cluster.ranks) == 18'050);
   cluster = good_cluster(1, 2);
   CHECK(memory_per_rank(cluster.ranks) == 75'050'000'000);
   for (RankFacts& rank : cluster.ranks) rank.device.takes = 0;  // both on one

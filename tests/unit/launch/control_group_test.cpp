@@ -1,6 +1,7 @@
 #include "launch/control_group.hpp"
 
 #include <catch2/catch.hpp>
+#include <unistd.h>
 
 #include "../../support/common.hpp"
 #include "base/core_time.hpp"
@@ -40,7 +41,8 @@ struct Machine : test::ScratchDirectory {
 
 void check_none(const GroupLimits& limits) {
   CHECK(limits.memory_left == SIZE_MAX);
-  CHECK(limits.memory.file.empty());
+  CHECK(limits.process_left == SIZE_MAX);
+  CHECK(limits.memory.source.empty());
   CHECK(limits.quota.value == 0);
   CHECK(limits.processors.value == 0);
   CHECK(limits_text(limits, 8).empty());
@@ -73,9 +75,9 @@ TEST_CASE("Version 2: a parent's limit holds, as Slurm sets it", "[cgroup]") {
   const GroupLimits limits = machine.limits();
   CHECK(limits.memory.value == 1000);
   CHECK(limits.memory_left == 600);
-  CHECK_THAT(limits.memory.file, EndsWith("sys/fs/cgroup/system/job_7/memory.max"));
+  CHECK_THAT(limits.memory.source, EndsWith("sys/fs/cgroup/system/job_7/memory.max"));
   CHECK(limits.quota.value == 1.5);
-  CHECK_THAT(limits.quota.file, EndsWith("system/job_7/cpu.max"));
+  CHECK_THAT(limits.quota.source, EndsWith("system/job_7/cpu.max"));
   CHECK(limits.processors.value == 4);
   CHECK_THAT(limits_text(limits, 16), Contains("1.00 kB of memory (") &&
                                           Contains("time of 1.5 cores (") &&
@@ -89,7 +91,7 @@ TEST_CASE("The group that leaves the least memory counts, not the lowest limit",
   machine.memory("a/b/", "1000", "100");
   machine.memory("a/", "3000", "2800");
   CHECK(machine.limits().memory_left == 200);
-  CHECK_THAT(machine.limits().memory.file, EndsWith("a/memory.max"));
+  CHECK_THAT(machine.limits().memory.source, EndsWith("a/memory.max"));
   machine.memory("a/", "3000", "3100");  // as far as the kernel can be behind
   CHECK(machine.limits().memory_left == 0);
   machine.memory("a/", "3000", "0");
@@ -128,9 +130,9 @@ TEST_CASE("Version 1, alone and beside version 2, where the mounts say", "[cgrou
   const GroupLimits limits = machine.limits();
   CHECK(limits.memory.value == 700);
   CHECK(limits.memory_left == 300);
-  CHECK_THAT(limits.memory.file, EndsWith("memory/job/memory.limit_in_bytes"));
+  CHECK_THAT(limits.memory.source, EndsWith("memory/job/memory.limit_in_bytes"));
   CHECK(limits.quota.value == 0.5);
-  CHECK_THAT(limits.quota.file, EndsWith("cpu/job/cpu.cfs_quota_us"));
+  CHECK_THAT(limits.quota.source, EndsWith("cpu/job/cpu.cfs_quota_us"));
   CHECK(limits.processors.value == 1);
 }
 
@@ -146,6 +148,35 @@ TEST_CASE("A container sees its own group at the root of the mount", "[cgroup]")
   CHECK(machine.limits().memory_left == 800);
   machine.memory_v1("memory/inner/", "500", "10");
   CHECK(machine.limits().memory_left == (group.ends_with("inner") ? 490 : 800));
+}
+
+TEST_CASE("A process's own limits of memory are limits", "[cgroup]") {
+  const Machine machine;
+  const auto limited = [&](const std::string& space, const std::string& data) {
+    machine.write(
+        "proc/self/limits",
+        "Limit                     Soft Limit           Hard Limit           Units     \n"
+        "Max data size             " +
+            data +
+            "            unlimited            bytes     \n"
+            "Max stack size            8192                 unlimited            bytes     \n"
+            "Max address space         " +
+            space + "            unlimited            bytes     \n");
+    return machine.limits();
+  };
+  const auto page = std::size_t(sysconf(_SC_PAGESIZE));
+  machine.write("proc/self/statm", "50 20 10 5 0 30 0\n");
+  check_none(limited("unlimited", "unlimited"));
+  const auto bytes = [&](std::size_t pages) { return std::to_string(kThreadRoom + pages * page); };
+  GroupLimits limits = limited(bytes(80), "unlimited");
+  CHECK(limits.process_left == 30 * page);
+  CHECK(limits.process.value == double(kThreadRoom + 80 * page));
+  CHECK_THAT(limits_text(limits, 8), EndsWith(" of memory in a process (ulimit -v)"));
+  limits = limited(bytes(80), bytes(31));
+  CHECK(limits.process_left == page);
+  CHECK(limits.process.source == "ulimit -d");
+  CHECK(limited(bytes(40), "unlimited").process_left == 0);
+  CHECK(limits.memory_left == SIZE_MAX);
 }
 
 TEST_CASE("Core time is the share of what threads wanted", "[cores]") {

@@ -1,50 +1,107 @@
 #include "launch/stop_signals.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <functional>
+#include <string>
+#include <thread>
 
 #include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace rueda;
+#include "../../support/common.hpp"
+#include "base/error.hpp"
 
+namespace rueda::test {
 namespace {
 
-constexpr int kPatience = 0;  // it looks once a second
+using namespace std::chrono_literals;
 
-/// How a process ends that listens, is sent a SIGTERM and does `work`: as of waitpid(2).
-int end_of(const std::function<void()>& work) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(60);
-    listen_for_stop_signals(kPatience);
-    ::kill(::getpid(), SIGTERM);
-    work();
-    ::_exit(7);
-  }
+/// How a process ended that did `work`: its exit code, or 128 and the signal.
+int end_of(const std::function<bool()>& work) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) _exit(work() ? 0 : 1);
   int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return status;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void wait_for_ever() {
-  while (true) ::pause();
+/// Whether `signal`, sent to a process that listens, asks it to stop.
+bool asks_to_stop(int signal) {
+  listen_for_stop_signals();
+  kill(getpid(), signal);
+  for (int tries = 0; tries < 1000 && !stop_requested(); ++tries) std::this_thread::sleep_for(1ms);
+  return stop_requested();
+}
+
+TEST_CASE("what asks a run to stop, and what does not end it", "[signals]") {
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP, SIGXCPU}) {
+    CAPTURE(signal);
+    CHECK(end_of([&] { return asks_to_stop(signal); }) == 0);
+  }
+  CHECK(end_of([] {  // as nohup starts it
+          std::signal(SIGHUP, SIG_IGN);
+          listen_for_stop_signals();
+          kill(getpid(), SIGHUP);
+          std::this_thread::sleep_for(20ms);
+          return !stop_requested();
+        }) == 0);
+  const auto twice = [](int signal) {
+    return [signal] {
+      if (!asks_to_stop(signal)) return false;
+      std::this_thread::sleep_for(1001ms);
+      kill(getpid(), signal);
+      std::this_thread::sleep_for(100ms);
+      return true;
+    };
+  };
+  CHECK(end_of(twice(SIGXCPU)) == 0);  // the system repeats it
+  CHECK(end_of(twice(SIGHUP)) == 128 + SIGHUP);
+}
+
+TEST_CASE("a write beyond the limit of a file's size fails", "[signals]") {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.path() / "file";
+  const auto write_much = [&] {
+    const rlimit limit{10, 10};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const int out = open(file.c_str(), O_CREAT | O_WRONLY, 0600);
+    return write(out, "0123456789", 10) == 10 && write(out, "more", 4) == -1 && errno == EFBIG;
+  };
+  CHECK(end_of(write_much) == 128 + SIGXFSZ);
+  CHECK(end_of([&] {
+          let_large_writes_fail();
+          return write_much();
+        }) == 0);
+}
+
+/// Listens with no patience (it looks once a second), and is asked to stop.
+void is_asked() {
+  alarm(60);
+  listen_for_stop_signals(0);
+  kill(getpid(), SIGTERM);
+}
+
+TEST_CASE("a signal ends a run that waits before its first step", "[signals]") {
+  CHECK(end_of([] {
+          is_asked();
+          while (true) pause();
+          return false;
+        }) == int(ExitCode::stopped));
+}
+
+TEST_CASE("a run that asks for the signal goes on to the end of its step", "[signals]") {
+  CHECK(end_of([] {
+          is_asked();
+          while (!stop_requested()) std::this_thread::sleep_for(1ms);
+          std::this_thread::sleep_for(1500ms);
+          return true;
+        }) == 0);
 }
 
 }  // namespace
-
-TEST_CASE("a signal ends a run that waits before its first step", "[stop_signals]") {
-  const int status = end_of(wait_for_ever);
-  REQUIRE(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGTERM);
-}
-
-TEST_CASE("a run that asks for the signal goes on to the end of its step", "[stop_signals]") {
-  const int status = end_of([] {
-    while (!stop_requested()) ::usleep(1000);
-    ::usleep(1'500'000);
-  });
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 7);
-}
+}  // namespace rueda::test

@@ -257,7 +257,7 @@ TEST_CASE("device use: run.json has columns, and null for what was not measured"
 }
 
 TEST_CASE("memory: a shortage names what is missing, where, and the remedies", "[memory]") {
-  MemoryShortage shortage{512, 153'000'000'000, 139'000'000'000, 2, 464, "rank 3 (node17)"};
+  MemoryShortage shortage{512, 153'000'000'000, 139'000'000'000, 2, 464, "rank 3 (node17)", ""};
   CHECK(shortage_text(shortage, {"--on-oom halve", "--precision bf16"}) ==
         "out of memory: training with 512 images per rank and micro-batch takes 153 GB, and rank 3 "
         "(node17) has 139 GB free (a share of 2 ranks); the largest batch that fits is 464: give "
@@ -266,6 +266,10 @@ TEST_CASE("memory: a shortage names what is missing, where, and the remedies", "
   CHECK(shortage_text(shortage, {"--precision bf16"}) ==
         "out of memory: training with 1 image per rank and micro-batch takes 5.00 MB, and rank 0 "
         "(a) has 4.00 MB free; not even one image fits: give --precision bf16");
+  shortage.limit = "ulimit -v";
+  CHECK_THAT(shortage_text(shortage, {}),
+             Contains("4.00 MB free below the limit of the process (ulimit -v); not even"));
+  shortage.limit = "";
   shortage.batch_is_fixed = true;
   CHECK_THAT(shortage_text(shortage, {"--recompute bn"}),
              Catch::EndsWith("4.00 MB free; the global batch is that of the run which is "
