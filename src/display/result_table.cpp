@@ -1,5 +1,6 @@
 #include <cmath>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include "record/run_json.hpp"
 #include "record/run_pace.hpp"
 #include "train/balance.hpp"
+#include "train/divergence.hpp"
 
 namespace rueda {
 namespace {
@@ -248,6 +250,8 @@ std::string whole_time(const RunRecord& run) {
 }
 
 std::string outcome(const RunRecord& run) {
+  if (run.failure.empty() && ended_diverged(std::span(run.epochs), run.classes))
+    return run.outcome + ", but training diverged: lower --lr";
   if (run.failure.empty()) return run.outcome;
   return run.outcome + ": " + run.failure;
 }

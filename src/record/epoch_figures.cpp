@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <ranges>
+#include <span>
 
 #include "record/run_fields.hpp"
 #include "record/run_figures.hpp"
+#include "train/divergence.hpp"
 
 namespace rueda {
 namespace {
@@ -120,6 +122,7 @@ RunSummary summary_of(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   return {.outcome = run.outcome,
           .failure = text_or_null(&RunFacts::failure)(run),
+          .diverged = ended_diverged(std::span(run.epochs), run.classes),
           .epochs = run.epochs.size(),
           .epoch_seconds = steady.epoch_seconds,
           .images_per_second = steady.images_per_second,

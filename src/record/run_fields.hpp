@@ -189,6 +189,7 @@ inline Json energy_json(const RunSummary& run) {
 inline const std::tuple kSummaryFields{
     IfAny{"outcome", &RunSummary::outcome},
     ShownIfAny{"failure", &RunSummary::failure},
+    IfAny{"diverged", &RunSummary::diverged},
     IfAny{"epochs_completed", &RunSummary::epochs},
     NanField{"steady_epoch_seconds", &RunSummary::epoch_seconds},
     NanField{"steady_images_per_second", &RunSummary::images_per_second},

@@ -62,6 +62,7 @@ struct EpochFigures : EpochFacts {
 struct RunSummary {
   std::string outcome;
   std::optional<std::string> failure;
+  bool diverged = false;  ///< the last epoch's training loss is far above that of guessing
   std::size_t epochs = 0;
   double epoch_seconds = NAN, images_per_second = NAN;
   bool includes_warm_up = false;

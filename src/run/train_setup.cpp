@@ -106,6 +106,8 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
   run.learning_rate = plan.schedule.base_rate;
   run.rank_batches = plan.rank_batches();
+  const std::string remark = remark_on_rate(run.config, plan);
+  if (!remark.empty()) log(LogLevel::warn, remark);
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {

@@ -90,6 +90,15 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
   return plan;
 }
 
+std::string remark_on_rate(const TrainConfig& config, const RunPlan& plan) {
+  const std::size_t images = plan.sampler.samples;
+  if (config.scale_lr != ScaleLr::linear || plan.global_batch <= images) return "";
+  return fmt::format(
+      "the learning rate {:.4g} is scaled for a global batch of {}, but no step has more than the "
+      "{} training images: lower --batch-per-rank or --global-batch, or use --scale-lr none",
+      plan.schedule.base_rate, plan.global_batch, images);
+}
+
 std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& sampler,
                                            std::size_t rank) {
   std::vector<std::size_t> sizes;

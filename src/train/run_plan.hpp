@@ -48,6 +48,9 @@ struct RunPlan {
 RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images,
                  const std::vector<double>& parts = {});
 
+/// A warning where the learning rate is scaled by a global batch that no step has; empty: none.
+std::string remark_on_rate(const TrainConfig& config, const RunPlan& plan);
+
 /// Sizes of every micro-batch that `rank` will train on, without repeats.
 std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& sampler,
                                            std::size_t rank);

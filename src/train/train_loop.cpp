@@ -1,12 +1,14 @@
 #include "train/train_loop.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/computing.hpp"
 #include "train/balance.hpp"
+#include "train/divergence.hpp"
 
 namespace rueda {
 
@@ -174,6 +176,7 @@ void TrainLoop::record_step(std::size_t step) {
 
 void TrainLoop::finish_epoch(RunRecord& run) {
   EpochRecord record = record_epoch();
+  warn_of_divergence(run, record);
   recorder_.gather(run, record);
   double spent = record.seconds;
   if (record.test) spent += record.test->seconds;
@@ -191,6 +194,16 @@ void TrainLoop::finish_epoch(RunRecord& run) {
   if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
       (is_over(run) && every.count > 0))
     parts_.save(position_, velocities());
+}
+
+/// Once, at the first epoch: NaN may come much later, or never.
+void TrainLoop::warn_of_divergence(const RunRecord& run, const EpochRecord& record) const {
+  const std::size_t classes = parts_.data.class_names.size();
+  if (!has_diverged(record, classes) || ended_diverged(std::span(run.epochs), classes)) return;
+  log(LogLevel::warn,
+      fmt::format("training diverges: the loss of epoch {} is {:.4g}, and guessing "
+                  "one of {} classes has {:.4g}: {}",
+                  record.epoch, record.train.loss, classes, guessing_loss(classes), kWhereTrained));
 }
 
 void TrainLoop::rebalance() {

@@ -64,6 +64,7 @@ class TrainLoop {
   void finish_epoch(RunRecord& run);
 
   /// Collective: with --balance speed, the shares of the next epoch by the times of this one.
+  void warn_of_divergence(const RunRecord& run, const EpochRecord& record) const;
   void rebalance();
 
   /// All but what the recorder gathers.

@@ -20,8 +20,10 @@ void add_run(Table& table, const RunResult& run) {
     seconds = seen.epoch.value;
     if (run.epochs.back().test) accuracy = run.epochs.back().test->accuracy;
   }
+  std::string outcome = run.outcome;
+  if (run.summary.diverged) outcome += ", diverged";
   table.add({folder_name(run.file), model, double(run.world_size()), double(run.global_batch),
-             double(run.epochs.size()), seconds, accuracy, run.outcome,
+             double(run.epochs.size()), seconds, accuracy, outcome,
              run.summary.failure.value_or("")});
 }
 

@@ -225,6 +225,10 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
   run.checkpoints.push_back({.path = "c", .pause_seconds = NAN, .write_seconds = NAN});
   check(result_table(run), {"3 written; training paused for 0.375 s, and went on during 3.000 s of "
                             "writing (1 of them not counted)"});
+  run.epochs.back().train.loss = 4.7;
+  check(result_table(run), {"outcome completed, but training diverged: lower --lr"});
+  run.epochs.back().train.loss = 4.5;
+  check(result_table(run), {}, {"diverged"});
   run.global_batch = 1000;
   check(result_table(run), {"Time of a partial step (epochs 2-3, 6 steps)"});
   run.global_batch = 128;

@@ -5,8 +5,10 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -14,6 +16,7 @@
 #include "rueda/train/config.hpp"
 #include "tests/support/common.hpp"
 #include "train/audit.hpp"
+#include "train/divergence.hpp"
 #include "train/schedule.hpp"
 
 namespace rueda {
@@ -44,6 +47,41 @@ TEST_CASE("every rank audits every micro-batch of every other rank, one after an
             std::ptrdiff_t(world == 1 ? all : 0));  // its own only where it is alone
     }
   }
+}
+
+TEST_CASE("an epoch has diverged where guessing is far better", "[config]") {
+  const auto diverges = [](std::size_t number, double loss, std::size_t classes) {
+    EpochFacts epoch;
+    epoch.epoch = number;
+    epoch.train.loss = loss;
+    return has_diverged(epoch, classes);
+  };
+  const double guessed = guessing_loss(10);
+  CHECK(guessed == Approx(2.302585));
+  CHECK_FALSE(diverges(2, 1.99 * guessed, 10));
+  CHECK(diverges(2, 2.01 * guessed, 10));
+  CHECK_FALSE(diverges(1, 9.99 * guessed, 10));  // random weights are in its mean
+  CHECK(diverges(1, 10.01 * guessed, 10));
+  CHECK_FALSE(diverges(2, 2.01 * guessed, 100));
+  CHECK_FALSE(diverges(2, NAN, 10));  // nothing was computed
+  std::vector<EpochFacts> epochs(2);
+  CHECK_FALSE(ended_diverged(std::span<const EpochFacts>(), 10));
+  epochs[0].epoch = 2;
+  epochs[0].train.loss = 100;
+  epochs[1].epoch = 3;
+  CHECK_FALSE(ended_diverged(std::span<const EpochFacts>(epochs), 10));  // it came back
+  epochs[1].train.loss = 100;
+  CHECK(ended_diverged(std::span<const EpochFacts>(epochs), 10));
+}
+
+TEST_CASE("a learning rate for a batch that no step has is told", "[config]") {
+  TrainConfig config = config_with(1000, 1);
+  CHECK_THAT(remark_on_rate(config, plan_run(config, 1, 64)),
+             Contains("scaled for a global batch of 1000, but no step has more than the 64"));
+  CHECK_THAT(remark_on_rate(config, plan_run(config, 1, 999)), Contains("999"));
+  CHECK(remark_on_rate(config, plan_run(config, 1, 1000)).empty());
+  config.scale_lr = ScaleLr::none;
+  CHECK(remark_on_rate(config, plan_run(config, 1, 64)).empty());
 }
 
 TEST_CASE("options that have no effect beside the others are named", "[config]") {
