@@ -17,6 +17,7 @@
 #include "cli/hints.hpp"
 #include "cli/options.hpp"
 #include "cli/recipe.hpp"
+#include "record/recorded_path.hpp"
 #include "record/run_json.hpp"
 #include "run/resume_point.hpp"
 
@@ -62,10 +63,34 @@ void refuse_removed(const CLI::App& command, const Json& options, const std::str
   }
 }
 
-/// Gives open options their values among the `options` of another run, which messages call
-/// `source`.
-void apply_recorded(CLI::App& command, const TrainConfig& config, const Json& options,
-                    const std::string& source) {
+/// The options of another run.
+struct Recorded {
+  Json options;
+  std::string source;  ///< what messages call the run
+  std::string folder;  ///< in which it was started; empty: not known
+};
+
+/// The text of an option that is a path, for use from here. Throws InputError where data are gone.
+std::string path_from_here(const std::string& name, const std::string& path,
+                           const Recorded& recorded) {
+  if (name == "data" && path == TrainConfig().data) return path;  // drawn
+  const std::string found = recorded_path(path, recorded.folder);
+  std::error_code none;
+  const bool is_read = name == "data" || name == "compute-from";
+  if (is_read && found == path && !recorded.folder.empty() && fs::path(path).is_relative() &&
+      !fs::exists(path, none)) {
+    throw InputError(
+        fmt::format("{}: that run recorded --{} {}, below {}, and it is neither there nor here, "
+                    "below {}: give --{}",
+                    recorded.source, name, printable(path), printable(recorded.folder),
+                    printable(working_directory()), name));
+  }
+  return found;
+}
+
+/// Gives open options their recorded values.
+void apply_recorded(CLI::App& command, const TrainConfig& config, const Recorded& recorded) {
+  const Json& options = recorded.options;
   for (const TrainOption& option : train_options()) {
     const auto value = options.find(option.name);
     CLI::Option* open = command.get_option_no_throw(name_of(option));
@@ -73,7 +98,10 @@ void apply_recorded(CLI::App& command, const TrainConfig& config, const Json& op
     if (open == nullptr || is_idle(options, option.name) || is_written(option, config)) continue;
     std::string text = value->dump();
     if (value->is_string()) text = value->get<std::string>();
-    set_if_open(*open, text, source);
+    // What is given anew may be there instead.
+    if (std::holds_alternative<Text>(option.kind) && value->is_string() && open->count() == 0)
+      text = path_from_here(option.name, text, recorded);
+    set_if_open(*open, text, recorded.source);
   }
 }
 
@@ -131,7 +159,7 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor
   refuse_removed(command, options, resume_words(config, purpose));
   // Buckets that were chosen stay, whatever a measurement would say now.
   if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
-  apply_recorded(command, config, options, resume_words(config, purpose));
+  apply_recorded(command, config, {options, resume_words(config, purpose), manifest->folder});
 }
 
 std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfig& config,
@@ -146,7 +174,10 @@ std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfi
                        "give the weights file itself, and --model"};
   const Json run = parse_json(read_text(file, kMostJsonBytes), file);
   file.require(run.contains("config") && run["config"].is_object(), "it has no options of a run");
-  apply_recorded(command, config, run["config"], "--init-weights " + run_directory);
+  const Json folder = run.value(kWorkingDirectory, Json());
+  apply_recorded(command, config,
+                 {run["config"], "--init-weights " + run_directory,
+                  folder.is_string() ? folder.get<std::string>() : std::string()});
   return weights.string();
 }
 

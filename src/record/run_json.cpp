@@ -4,6 +4,7 @@
 
 #include "record/aggregation.hpp"
 #include "record/json_parts.hpp"
+#include "record/recorded_path.hpp"
 #include "record/run_fields.hpp"
 #include "train/options.hpp"
 
@@ -128,6 +129,7 @@ const std::tuple kRunFields{IfAny{"command_line", &RunFacts::command_line},
                             IfAny{"started_at", &RunFacts::started_at},
                             ShownField{"outcome", &RunFacts::outcome},
                             ShownIfAny{"versions", &RunFacts::versions},
+                            IfAny{kWorkingDirectory, &RunFacts::working_directory},
                             Field{"config", config_of},
                             GroupField{"model", kModelFields},
                             GroupField{"data", kDataFields},

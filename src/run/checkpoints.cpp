@@ -162,6 +162,7 @@ Manifest RunCheckpoints::manifest_at(const TrainPosition& position) const {
           .written_at = utc_now(),
           .versions = run_.versions,
           .config = options_json(config),
+          .folder = run_.working_directory,
           .data = data_,
           .machines = machine_texts(run_.ranks),
           .files = {}};

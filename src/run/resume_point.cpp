@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <system_error>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/split.hpp"
 #include "base/text.hpp"
+#include "record/recorded_path.hpp"
 #include "record/run_json.hpp"
 #include "reduce/tree_order.hpp"
 #include "train/options.hpp"
@@ -77,8 +79,11 @@ std::string shown(const Json& options, std::string_view name) {
 
 void compare_options(const ResumePoint& point, const TrainConfig& config) {
   const Json here = Json::parse(options_json(config));
-  const Json there = Json::parse(point.manifest.config);
+  Json there = Json::parse(point.manifest.config);
   for (const TrainOption& option : train_options()) {
+    const auto path = there.find(option.name);
+    if (std::holds_alternative<Text>(option.kind) && path != there.end() && path->is_string())
+      *path = recorded_path(path->get<std::string>(), point.manifest.folder);
     const std::string mine = shown(here, option.name);
     const std::string its = shown(there, option.name);
     if (mine == its) continue;

@@ -13,6 +13,7 @@
 #include "launch/stop_signals.hpp"
 #include "model/registry.hpp"
 #include "mpi/session/mpi_call.hpp"
+#include "record/recorded_path.hpp"
 #include "record/run_json.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -218,6 +219,7 @@ RunRecord begin_record(const TrainConfig& config, const std::string& command_lin
   run.config = config;
   run.command_line = command_line;
   run.started_at = utc_now();
+  run.working_directory = working_directory();
   run.versions = component_versions();
   return run;
 }

@@ -199,7 +199,8 @@ inline bool measures_bucket_size(const TrainConfig& config, bool overlaps) noexc
 struct RunFacts {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
-  std::string started_at;  ///< ISO 8601, UTC
+  std::string started_at;         ///< ISO 8601, UTC
+  std::string working_directory;  ///< from which relative paths of `config` lead
   Versions versions;
   std::vector<RankInfo> ranks;
   std::size_t train_images = 0;

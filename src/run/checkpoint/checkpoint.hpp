@@ -39,6 +39,7 @@ struct Manifest {
   std::string written_at;  ///< ISO 8601, UTC
   Versions versions;
   std::string config;                 ///< a JSON object: the options by their names
+  std::string folder;                 ///< from which its relative paths lead; empty: not known
   std::vector<std::string> data;      ///< sizes and fingerprints of the data set
   std::vector<std::string> machines;  ///< by rank: its bits may depend on them
   std::vector<CheckpointFile> files;

@@ -7,6 +7,7 @@
 #include "base/json/json_fields.hpp"
 #include "base/split.hpp"
 #include "base/text.hpp"
+#include "record/recorded_path.hpp"
 #include "rueda/train/config.hpp"
 #include "run/checkpoint/checkpoint_files.hpp"
 
@@ -65,6 +66,7 @@ const std::tuple kOriginFields{Field{"world_size", &Manifest::world},
                                Field{"micro_batches", &Manifest::micro_batches},
                                Field{"global_batch", &Manifest::global_batch},
                                Field{"versions", &Manifest::versions},
+                               IfAny{kWorkingDirectory, &Manifest::folder},
                                Field{"data", &Manifest::data},
                                Field{"machines", &Manifest::machines}};
 

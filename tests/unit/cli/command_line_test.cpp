@@ -166,6 +166,31 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
   CHECK(trained_by(tuned).tuning_file == "mine");
 }
 
+TEST_CASE("relative paths that a run recorded lead from its own folder", "[command_line]") {
+  const test::ScratchDirectory folder;
+  const auto run = folder.write("old/run/weights.safetensors", "").parent_path();
+  const std::string began = (folder.path() / "old").string();
+  folder.write("old/run/run.json", R"({"working_directory": ")" + began +
+                                       R"(", "config": {"model": "resnet20", "data": "set"}})");
+  const auto data_of = [&](const Line& more) {
+    Line words = {"evaluate", "--init-weights", run.string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::get<EvaluateOptions>(parse_command_line(words)).train.data;
+  };
+  const Line evaluate = {"evaluate", "--init-weights", run.string()};
+  CHECK_THAT(refusal(evaluate), Contains("--init-weights " + run.string() +
+                                         ": that run recorded "
+                                         "--data set, below " +
+                                         began) &&
+                                    Contains("give --data"));
+  CHECK(data_of({"--data", "mine"}) == "mine");
+  folder.write("old/set/data_batch_1.bin", "");
+  CHECK(data_of({}) == began + "/set");
+  CHECK(data_of({"--data", "set"}) == "set");
+  folder.write("old/run/run.json", R"({"config": {"model": "resnet20", "data": "set"}})");
+  CHECK(data_of({}) == "set");  // of an older version
+}
+
 TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {
   for (const Line& more :
        {Line{}, Line{"--global-batch", "96", "--seed", "18446744073709551615", "--lr", "0.1"},

@@ -44,6 +44,7 @@ Manifest some_manifest() {
   m.written_at = "2026-01-02T03:04:05Z";
   m.versions = {{"rueda", "1"}, {"MPI", "other"}};
   m.config = R"({"model":"small","lr":0.1})";
+  m.folder = "/where/it/began";
   m.data = {"training images: 96", "test images: 4"};
   m.machines = {"cpu, one", "cpu, \"two\"", "cpu, one"};
   return m;
@@ -85,6 +86,7 @@ TEST_CASE("checkpoint: what was written is read again, bit for bit", "[checkpoin
   CHECK(to_json(m) == to_json(some_manifest()));
   CHECK(m.position.so_far.loss == 0.1 + 0.2);
   CHECK(m.position.energy.total() == 1.5 + 2.5);
+  CHECK(m.folder == "/where/it/began");
   // Of a timed run, which has no losses.
   m.position.so_far.loss = m.position.so_far.correct = std::numeric_limits<double>::quiet_NaN();
   const Totals read = parse_manifest(to_json(m), "x").position.so_far;
