@@ -4,11 +4,13 @@ import fcntl
 import hashlib
 import http.client
 import os
+import signal
 import stat
 import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 
 import bounds
 from common import Fault, plain
@@ -16,6 +18,7 @@ from kinds import ARCHIVES, kind_of
 
 PIECE = 1 << 20
 TIMEOUT = 60  # seconds without a byte
+ANSWER = 300  # seconds until a server's answer has begun, redirections and all
 SLOWEST = 1000  # bytes a second, over TIMEOUT
 CONNECTIONS = 1000  # of one download
 TRIES = 5  # of connections one after the other that bring nothing new
@@ -62,9 +65,25 @@ class _Pace:
         self._have, self._time = have, now
 
 
+@contextmanager
+def _within(seconds):
+    """Ends what a timeout of sockets does not: an answer whose head comes a byte at a time."""
+    def over(number, frame):
+        raise TimeoutError(f"no answer in {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _append(url, file):
     """Takes what one connection brings. True at the end of the file."""
-    response, have = _begin(url, file.seek(0, os.SEEK_END))
+    with _within(ANSWER):
+        response, have = _begin(url, file.seek(0, os.SEEK_END))
     with response:
         file.truncate(have)
         file.seek(have)

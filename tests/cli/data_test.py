@@ -271,7 +271,7 @@ class Server(http.server.ThreadingHTTPServer):
     """Gives `content` at every path, as it is told to."""
 
     daemon_threads = True
-    content, knows_ranges, cut_after, status, piece = b"", True, None, None, None
+    content, knows_ranges, cut_after, status, piece, slow_head = b"", True, None, None, None, False
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Answer)
@@ -288,6 +288,13 @@ class Answer(http.server.BaseHTTPRequestHandler):
         server, first = self.server, 0
         asked = self.headers.get("Range")
         server.asked.append(asked)
+        if server.slow_head:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                while True:
+                    self.wfile.write(b"H")
+                    time.sleep(0.02)
+            self.close_connection = True
+            return None
         if asked and server.knows_ranges:
             first = int(asked.removeprefix("bytes=").removesuffix("-"))
         if server.status or first > len(server.content):
@@ -387,19 +394,22 @@ class Cifar10(DataCase):
         self.refused(self.get(), "data/cifar-10-binary.tar.gz has the MD5 sum", "remove it")
 
     def test_a_server_that_never_ends(self):
-        """A byte at a time, each within the limit."""
+        """A byte at a time, each within the limit: of the archive, then of the answer's head."""
         self.server.piece = 1
         code = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import common, download
-download.TIMEOUT = 0.3
+download.TIMEOUT, download.ANSWER = map(float, sys.argv[3:])
 try: download.fetch(sys.argv[2], "0", Path("data/set.tar.gz"))
 except common.Fault as fault: sys.exit(f"data.sh: {fault}")
 """
         (self.folder / "data").mkdir()
-        done = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, no_proxy="*")
+        done = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, "1", "60", no_proxy="*")
+        self.server.slow_head = True
+        other = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, "60", "0.3", no_proxy="*")
+        self.assertIn("no answer in 0.3 s", other.stderr)
         self.assertIn("sends fewer than 1,000 bytes a second", done.stderr)
         self.assertGreater((self.folder / "data/set.tar.gz.part").stat().st_size, 0)
 
