@@ -1,5 +1,6 @@
 """Pictures in folders, one folder a class, and how a picture of any size becomes 32 x 32."""
 
+import logging
 import random
 import warnings
 
@@ -13,6 +14,7 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # as Pillow call
 ORIENTATION = 0x0112  # EXIF 2.3, 4.6.4; the names are Pillow's
 TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE", 6: "ROTATE_270", 7: "TRANSVERSE",
          8: "ROTATE_90"}
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # its remarks on damaged files are in ours
 SEED = 1  # of the order: classes are mixed, because --data-limit takes the first images
 
 

@@ -548,6 +548,12 @@ class ConvertPictures(DataCase):
         self.refused(self.script("convert", "in", "out"), "more than 8 bits a pixel")
         self.draw("in/train/cat/a.png L 9000 9000 1")
         self.refused(self.script("convert", "in", "out"), "9,000 x 9,000 pixels")
+        self.draw("in/train/cat/a.tif RGB 9 9 1,1,1")
+        tiff = (self.folder / "in/train/cat/a.tif").read_bytes()
+        samples = struct.pack("<HHII", 277, 3, 1, 3)  # a pixel
+        self.assertIn(samples, tiff)
+        self.put("in/train/cat/a.png", tiff.replace(samples, struct.pack("<HHII", 277, 3, 1, 9999)))
+        self.refused(self.script("convert", "in", "out"), "a.png cannot be read as a picture")
         self.assertFalse((self.folder / "out").exists())
 
     def tiles(self, *paths):
