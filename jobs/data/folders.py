@@ -30,7 +30,10 @@ def _inside(folder):
 
 
 def has_picture(folder, levels=DEEPEST):
+    """In it or some levels below. Classes may be links; deeper ones, which may lead to all that there is, are not followed."""
     folders, files = _inside(folder)
+    if levels < DEEPEST - 1:
+        folders = [below for below in folders if not below.is_symlink()]
     return any(map(is_picture, files)) or (levels > 0 and any(has_picture(below, levels - 1) for below in folders))
 
 
@@ -48,8 +51,9 @@ class NotRead:
         self._counts.update(path.suffix.lower() or "without an ending" for path in files)
 
     def add_below(self, folder):
-        """All that lies in a folder below that of a class."""
-        self._counts["in folders below a class"] += sum(len(files) for _, _, files in os.walk(folder))
+        """All that lies in a folder below that of a class; a link is not followed, and counts as one."""
+        inside = [[folder]] if folder.is_symlink() else (files for _, _, files in os.walk(folder))
+        self._counts["in folders below a class"] += sum(map(len, inside))
 
     def add_beside(self, files):
         self._counts["beside the classes' folders"] += len(files)
