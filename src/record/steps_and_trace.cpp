@@ -25,7 +25,8 @@ std::string header() {
 bool belongs(std::string_view line, std::size_t last, std::ptrdiff_t commas) {
   const auto separators = std::ranges::count(line, ',');
   const auto epoch = take_number(line);
-  return epoch && *epoch <= last && separators == commas && line.back() != ',';
+  return epoch && *epoch <= last && line.starts_with(',') && separators == commas &&
+         line.back() != ',';
 }
 
 constexpr std::size_t kMostBytes = 10'000'000'000;

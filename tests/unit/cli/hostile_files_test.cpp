@@ -1,6 +1,8 @@
 // What a file may not do to its reader, whatever kind of file it is: docs/reliability.md.
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,8 @@
 
 #include "base/error.hpp"
 #include "cli/cli.hpp"
+#include "commands/commands.hpp"
+#include "display/run_text.hpp"
 #include "model/weights/safetensors.hpp"
 #include "predict/predict.hpp"
 #include "record/run_json.hpp"
@@ -18,6 +22,7 @@
 #include "study/observation.hpp"
 #include "study/study.hpp"
 #include "tests/support/common.hpp"
+#include "tests/support/sample_run.hpp"
 
 using namespace rueda;
 using Catch::Contains;
@@ -156,4 +161,65 @@ TEST_CASE("text that would steer a terminal and exit codes beyond an int are ref
   const auto path = folder.write(
       "attempt.json", R"({"schema":"rueda-attempt","exit_code":1e300,"ranks":1,"model":"m"})");
   CHECK_THROWS_WITH(load_study({path}), Contains("exit_code is no exit code"));
+}
+
+TEST_CASE("a path is printed in one line, whatever it holds", "[hostile]") {
+  const test::ScratchDirectory folder;
+  const std::string name = "a\nrueda: all fine\x1b[2J", shown = "a\\x0arueda: all fine\\x1b[2J";
+  const std::string path = (folder.path() / name).string();
+  for (const char* begin : {"wrote ", "/"}) {  // "already holds these"
+    std::ostringstream out;
+    run_command(SynthRequest{.out = path, .drawing = {.train = 5, .test = 1}}, out);
+    CHECK_THAT(out.str(), Catch::StartsWith(begin) && Contains(shown));
+    CHECK(std::ranges::count(out.str(), '\n') == 1);
+  }
+  ReportOptions options;
+  options.published = "book";
+  options.out = path;
+  options.plots = "off";
+  std::ostringstream out;
+  run_command(options, out);
+  CHECK_THAT(out.str(), Contains("Written to " + (folder.path() / shown).string() + ": report.md"));
+  RunRecord run = test::sample_run();
+  run.config.run_dir = path;
+  run.kept_weights = path;
+  CHECK_THAT(result_table(run), Contains(shown + "/run.json\n") && Contains(shown + "\n\n"));
+}
+
+TEST_CASE("a folder inside a report that is a link is not followed", "[hostile]") {
+  const test::ScratchDirectory folder;
+  const fs::path out = folder.path() / "out", elsewhere = folder.path() / "elsewhere";
+  fs::create_directories(out);
+  fs::create_directories(elsewhere);
+  ReportOptions options;
+  options.published = "book";
+  options.layouts = {"book"};
+  options.plots = "off";
+  for (const char* inside : {"tables", "book"}) {
+    fs::create_directory_symlink(elsewhere, out / inside);
+    options.out = out.string();
+    std::ostringstream text;
+    CHECK_THAT(test::refusal([&] { run_command(options, text); }),
+               Contains((out / inside).string() + ": it is a link to"));
+    CHECK(fs::is_empty(elsewhere));
+    CHECK_FALSE(fs::exists(out / "report.json"));
+    fs::remove(out / inside);
+  }
+  fs::create_directory_symlink(out, folder.path() / "to-out");  // the output itself may be one
+  options.out = (folder.path() / "to-out").string();
+  std::ostringstream text;
+  run_command(options, text);
+  CHECK(fs::exists(out / "tables"));
+}
+
+TEST_CASE("a recipe of another kind of file is named", "[hostile]") {
+  const test::ScratchDirectory folder;
+  const auto refused = [&](const std::string& text) {
+    const fs::path path = folder.write("recipe.toml", text);
+    return test::refusal([&] { parse_command_line({"train", "--config", path.string()}); });
+  };
+  CHECK_THAT(refused("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 61\n"),
+             Contains("recipe.toml: it is a Git LFS pointer"));
+  CHECK_THAT(refused("<!doctype html>\n<title>Login</title>"), Contains("it is an HTML page"));
+  CHECK_THAT(refused("epochs 3\n"), Contains("line 1: this is not of the form"));
 }

@@ -217,7 +217,10 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
          "348 images/s (174 per rank) evaluation 0.630 s all together 4.500 s target val_accuracy "
          "0.4 after 2.510 s input resident: the device makes each batch all-reduce",
          "parameter hash 0123456789abcde3",
-         "runs/sample/run.json runs/sample/epochs.csv runs/sample/steps.csv"});
+         "runs/sample/run.json runs/sample/epochs.csv runs/sample/steps.csv Epoch seconds:"});
+  run.kept_weights = "runs/sample/weights.safetensors";
+  check(result_table(run), {"runs/sample/steps.csv runs/sample/weights.safetensors Epoch"});
+  run.kept_weights.clear();
   run.checkpoints = {{.path = "a", .pause_seconds = 0.125, .write_seconds = 1},
                      {.path = "b", .pause_seconds = 0.25, .write_seconds = 2}};
   check(result_table(run),

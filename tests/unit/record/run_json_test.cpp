@@ -324,6 +324,11 @@ TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that coun
   CHECK(content(path) == steps_csv(run));
   copy_steps_csv(folder.write("cut.csv", whole.substr(0, whole.size() - 3)), path, 3);
   CHECK(content(path) == whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1));
+  std::string huge = whole;  // no epoch is called 1e300
+  huge.replace(whole.find("\n1,") + 1, 1, "1e300");
+  copy_steps_csv(folder.write("huge.csv", huge), path, 3);
+  CHECK(std::ranges::count(content(path), '\n') == std::ranges::count(whole, '\n') - 1);
+  copy_steps_csv(folder.write("whole.csv", whole), path, 2);
   copy_steps_csv(path, path, 1);  // onto itself
   run.epochs.pop_back();
   CHECK(content(path) == steps_csv(run));
