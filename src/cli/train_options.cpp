@@ -77,15 +77,15 @@ std::string path_from_here(const std::string& name, const std::string& path,
   const std::string found = recorded_path(path, recorded.folder);
   std::error_code none;
   const bool is_read = name == "data" || name == "compute-from";
-  if (is_read && found == path && !recorded.folder.empty() && fs::path(path).is_relative() &&
-      !fs::exists(path, none)) {
-    throw InputError(
-        fmt::format("{}: that run recorded --{} {}, below {}, and it is neither there nor here, "
-                    "below {}: give --{}",
-                    recorded.source, name, printable(path), printable(recorded.folder),
-                    printable(working_directory()), name));
-  }
-  return found;
+  if (!is_read || fs::exists(found, none)) return found;
+  const std::string said =
+      fmt::format("{}: that run recorded --{} {}", recorded.source, name, printable(path));
+  const std::string remedy = fmt::format(": give --{}", name);
+  if (fs::path(path).is_absolute())
+    throw InputError(said + ", and nothing is there any more" + remedy);
+  if (recorded.folder.empty()) return found;  // an older version
+  throw InputError(fmt::format("{}, below {}, and it is neither there nor here, below {}{}", said,
+                               printable(recorded.folder), printable(working_directory()), remedy));
 }
 
 /// Gives open options their recorded values.

@@ -189,6 +189,9 @@ TEST_CASE("relative paths that a run recorded lead from its own folder", "[comma
   CHECK(data_of({"--data", "set"}) == "set");
   folder.write("old/run/run.json", R"({"config": {"model": "resnet20", "data": "set"}})");
   CHECK(data_of({}) == "set");  // of an older version
+  folder.write("old/run/run.json", R"({"config": {"model": "resnet20", "data": "/none/set"}})");
+  CHECK_THAT(refusal(evaluate), Contains("that run recorded --data /none/set, and nothing is"));
+  CHECK(data_of({"--data", "set"}) == "set");
 }
 
 TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {
