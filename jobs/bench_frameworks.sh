@@ -11,9 +11,9 @@ set -euo pipefail
 # shellcheck source=jobs/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-case " $* " in *" --help "* | *" -h "*) exec python3 "$root/tests/bench/frameworks.py" --help ;; esac
+case " $* " in *" --help "* | *" -h "*) exec python3 -EB "$root/tests/bench/frameworks.py" --help ;; esac
 
 install_packages
 targets=(rueda)
 build build >&2
-exec python3 "$root/tests/bench/frameworks.py" --binary "$root/build/rueda" "$@"
+exec python3 -EB "$root/tests/bench/frameworks.py" --binary "$root/build/rueda" "$@"

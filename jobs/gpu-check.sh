@@ -28,4 +28,4 @@ done
 # One rank without mpirun then needs no network and starts no daemon, which ncu and compute-sanitizer would watch too.
 export OMPI_MCA_ess_singleton_isolated=1
 export PYTHONDONTWRITEBYTECODE=1
-exec python3 "$root/tests/gpu/gpu_check.py" "$@"
+exec python3 -EB "$root/tests/gpu/gpu_check.py" "$@"

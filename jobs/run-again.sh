@@ -9,4 +9,4 @@ if [ -z "${SLURM_JOB_ID:-}" ]; then
   . "$jobs/env.sh"
 fi
 # -u: what the disk does not take fails where it is printed, not when Python ends.
-PYTHONDONTWRITEBYTECODE=1 exec python3 -u "$jobs/run_again.py" "$@"
+exec python3 -EBu "$jobs/run_again.py" "$@"

@@ -23,4 +23,4 @@ if [ -z "${SLURM_JOB_ID:-}" ]; then
 fi
 
 # -u: what the disk does not take fails where it is printed, not when Python ends.
-PYTHONDONTWRITEBYTECODE=1 exec "$python" -u "$root/jobs/scaling" "$@"
+exec "$python" -EBu "$root/jobs/scaling" "$@"

@@ -26,6 +26,12 @@ bool is_whole(const fs::path& checkpoint) {
   }
 }
 
+/// Whether a regular file is there: a folder of that name is no file of a run, even an empty one.
+bool is_file(const fs::path& path) {
+  std::error_code none;
+  return fs::symlink_status(path, none).type() == fs::file_type::regular;
+}
+
 /// run.json becomes run-1.json, or the first number that is free.
 void set_aside(const fs::path& directory) {
   int number = 1;
@@ -64,12 +70,8 @@ bool holds_run(const fs::path& directory) {
 void require_replaceable(const TrainConfig& config, const fs::path& directory,
                          const DirectoryClaim& claim) {
   std::vector<std::string> replaced;
-  std::error_code none;
-  for (const char* name : kRunFiles) {
-    const fs::file_type there = fs::symlink_status(directory / name, none).type();
-    if (there != fs::file_type::not_found && there != fs::file_type::symlink)
-      replaced.emplace_back(name);
-  }
+  for (const char* name : kRunFiles)
+    if (is_file(directory / name)) replaced.emplace_back(name);
   const auto listed = [&replaced] { return fmt::format("{}", fmt::join(replaced, ", ")); };
   require(replaced.empty() || config.overwrite || claim.found_run(),
           "the run directory " + directory.string() + " holds " + listed() +
@@ -125,7 +127,8 @@ void remove_unfinished(const fs::path& directory) {
 
 void remove_run(const fs::path& directory) {
   std::error_code ignored;
-  for (const char* name : kRunFiles) fs::remove(directory / name, ignored);
+  for (const char* name : kRunFiles)
+    if (is_file(directory / name)) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
   remove_unfinished(directory);
 }

@@ -134,6 +134,17 @@ class OldPython(ScriptCase):
             self.assertIn(f"{word}: it needs Python 3.9 or newer", done.stderr)
 
 
+class CurrentFolder(ScriptCase):
+    def test_no_module_of_the_current_folder_is_run(self):
+        """An empty entry of PYTHONPATH, as `PYTHONPATH=$PYTHONPATH:DIR` leaves one, means that folder."""
+        names = ("argparse", "contextlib", "json", "os", "pathlib", "re", "signal", "subprocess")
+        self.put({f"{name}.py": "import sys\nsys.exit('code of the current folder ran')\n" for name in names})
+        for script in ("scale.sh", "run-again.sh", "gpu-check.sh", "bench_frameworks.sh", "data.sh"):
+            done = subprocess.run([ROOT / "jobs" / script, "--help"], env={**os.environ, "PYTHONPATH": ":/nowhere"},
+                                  cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+            self.assertEqual((script, done.returncode, done.stderr), (script, 0, ""))
+
+
 class FindLibrary(ScriptCase):
     """In folders as sites have them; no system has this library."""
 

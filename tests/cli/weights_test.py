@@ -115,6 +115,9 @@ class WeightsTest(ProgramCase):
         self.assertIn("the weights are not kept: ", result.err)
         self.assertEqual(self.program.record("full")["outcome"], "completed")
         self.assertTrue((self.path("full") / "weights.safetensors" / "of somebody").is_dir())
+        (self.path("empty") / "weights.safetensors").mkdir(parents=True)
+        self.completed(self.train("--run-dir", "empty", "--overwrite"))
+        self.assertTrue((self.path("empty") / "weights.safetensors").is_dir())
 
     def test_a_set_has_the_classes_that_it_names(self):
         shutil.copytree(self.path("data"), self.path("named"))
