@@ -371,6 +371,15 @@ TEST_CASE("what was not given is in no name, and a star has its legend", "[study
   CHECK_THAT(note(), Contains("*: more threads than cores."));
 }
 
+TEST_CASE("the table of runs marks one that diverged, whatever its outcome is", "[study]") {
+  Study study{.runs = runs_of({{1, 4}, {2, 2}})};
+  study.runs[1].summary.diverged = true;
+  const std::string text = to_text(study_tables(study, {}).back());
+  CHECK_THAT(text, Contains("completed, diverged"));
+  study.runs[1].summary.diverged = false;
+  CHECK_THAT(to_text(study_tables(study, {}).back()), !Contains("diverged"));
+}
+
 TEST_CASE("a rank with more images is no straggler for that", "[study]") {
   RunResult run = made_run({.ranks = 2});
   test::set_compute(run, {{0.6}, {0.36}});
