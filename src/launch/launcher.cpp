@@ -43,14 +43,14 @@ constexpr std::array<Launcher, 2> kForeignLaunchers = {
      {"horovodrun", "HOROVOD_SIZE", "HOROVOD_RANK"}}};
 
 /// The launch by this launcher, if it started this process.
-std::optional<Launch> launch_by(const Launcher& launcher, const Environment& environment) {
+std::optional<LaunchedJob> launch_by(const Launcher& launcher, const Environment& environment) {
   const auto size = number(environment, launcher.size);
   if (!size) return std::nullopt;
-  return Launch{launcher.name, launcher.size, *size,
-                number(environment, launcher.rank).value_or(0)};
+  return LaunchedJob{launcher.name, launcher.size, *size,
+                     number(environment, launcher.rank).value_or(0)};
 }
 
-[[noreturn]] void refuse(const std::string& launcher, const Launch& launch, int size,
+[[noreturn]] void refuse(const std::string& launcher, const LaunchedJob& launch, int size,
                          const std::string& remedy) {
   const char* noun = launch.size == 1 ? "process" : "processes";
   throw InputError(fmt::format("{} started {} {} ({}={}), but MPI sees a world of {}: {}", launcher,
@@ -76,7 +76,7 @@ std::string variable_text(const Environment& environment, const char* name) {
   return text;
 }
 
-std::optional<Launch> launch_of(const Environment& environment) {
+std::optional<LaunchedJob> launch_of(const Environment& environment) {
   for (const Launcher& launcher : {kOpenMpi, kMvapich})
     if (const auto launch = launch_by(launcher, environment)) return launch;
   const auto pmi = launch_by(kPmi, environment), slurm = launch_by(kSlurm, environment);

@@ -18,7 +18,7 @@ std::string variable_text(const Environment& environment, const char* name);
 const char* environment_variable(const char* name);
 
 /// How this process was started, as its launcher says.
-struct Launch {
+struct LaunchedJob {
   std::string launcher;  ///< "mpirun", "srun", or "the launcher": another one of MPI
   std::string told_by;   ///< the variable that says how many processes were started
   int size = 0;
@@ -28,7 +28,7 @@ struct Launch {
 /// By whom this process was started, and with how many others; nothing without
 /// a launcher of MPI. A job script of Slurm, and a shell, notebook or desktop
 /// in its allocation, have none: only a step of srun has.
-std::optional<Launch> launch_of(const Environment& environment);
+std::optional<LaunchedJob> launch_of(const Environment& environment);
 
 /// This process's rank as its launcher (mpirun, srun ...) says in the
 /// environment, which is known before MPI is up; 0 without a launcher.

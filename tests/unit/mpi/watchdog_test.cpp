@@ -74,7 +74,7 @@ TEST_CASE("watchdog: what goes on is no stall, however long it takes", "[watchdo
   };
   for (const Ended& ended : {slow([](auto&) { Computing::reaches("a layer"); }),
                              slow([](auto&) { Computing::goes_on(); }), slow([](auto& journal) {
-                               journal.transfer("reduce-scatter", 0, 1, 2);
+                               const auto entry = journal.transfer("reduce-scatter", 0, 1, 2);
                              })}) {
     CHECK(ended.code == 0);
     CHECK(ended.text == "");

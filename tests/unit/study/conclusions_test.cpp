@@ -372,7 +372,8 @@ TEST_CASE("what was not given is in no name, and a star has its legend", "[study
 }
 
 TEST_CASE("the table of runs marks one that diverged, whatever its outcome is", "[study]") {
-  Study study{.runs = runs_of({{1, 4}, {2, 2}})};
+  Study study;
+  study.runs = runs_of({{1, 4}, {2, 2}});
   study.runs[1].summary.diverged = true;
   const std::string text = to_text(study_tables(study, {}).back());
   CHECK_THAT(text, Contains("completed, diverged"));

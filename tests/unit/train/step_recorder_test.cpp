@@ -262,7 +262,7 @@ TEST_CASE("memory: a shortage names what is missing, where, and the remedies", "
         "out of memory: training with 512 images per rank and micro-batch takes 153 GB, and rank 3 "
         "(node17) has 139 GB free (a share of 2 ranks); the largest batch that fits is 464: give "
         "--batch-per-rank 464 or --batch-per-rank max, or --on-oom halve, or --precision bf16");
-  shortage = {1, 5'000'000, 4'000'000, 1, 0, "rank 0 (a)"};
+  shortage = {1, 5'000'000, 4'000'000, 1, 0, "rank 0 (a)", ""};
   CHECK(shortage_text(shortage, {"--precision bf16"}) ==
         "out of memory: training with 1 image per rank and micro-batch takes 5.00 MB, and rank 0 "
         "(a) has 4.00 MB free; not even one image fits: give --precision bf16");
