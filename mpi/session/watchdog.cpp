@@ -43,9 +43,8 @@ const char* stall_remedy(const Watched& rank) {
   if (rank.starts)
     return ". Every rank that has come prints such a line. If one is missing, it never came: look "
            "at what was started there. If none is missing, the ranks do not reach each other: "
-           "rueda "
-           "doctor, started in the same way, compares the networks of their hosts. (For train, "
-           "--stall-seconds sets the limit, at least 30 here)\n";
+           "rueda doctor, started in the same way, compares the networks of their hosts. (For "
+           "train, --stall-seconds sets the limit, at least 30 here)\n";
   return ". Look at the ranks that others wait for: one that prints nothing has stopped. "
          "(For train, --stall-seconds sets the limit)\n";
 }

@@ -188,38 +188,48 @@ bool fits(FileKind kind, Wanted wanted) {
   return false;
 }
 
-/// The lines that make a safetensors file of another framework's.
+/// Python's program that makes a safetensors file (its second word) of a file of
+/// this kind (its first word); empty: none is known.
+std::string_view converter_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::torch:
+      return "import sys, torch; from safetensors.torch import save_file; w = "
+             "torch.load(sys.argv[1], map_location='cpu', weights_only=True); w = "
+             "w.get('state_dict', w); save_file({k: v.contiguous() for k, v in w.items()}, "
+             "sys.argv[2])";
+    case FileKind::keras:
+    case FileKind::hdf5:
+      return "import sys, keras; from safetensors.numpy import save_file; m = "
+             "keras.models.load_model(sys.argv[1]); save_file({v.path: v.numpy() for v in "
+             "m.weights}, sys.argv[2])";
+    case FileKind::onnx:
+      return "import sys, onnx; from safetensors.numpy import save_file; save_file({t.name: "
+             "onnx.numpy_helper.to_array(t) for t in onnx.load(sys.argv[1]).graph.initializer}, "
+             "sys.argv[2])";
+    case FileKind::index:
+      return "import sys, json, os; from safetensors.numpy import load_file, save_file; d = "
+             "os.path.dirname(sys.argv[1]); m = json.load(open(sys.argv[1]))['weight_map']; "
+             "save_file({n: t for f in set(m.values()) for n, t in load_file(os.path.join(d, "
+             "f)).items()}, sys.argv[2])";
+    default:
+      return "";
+  }
+}
+
+/// The line that makes a safetensors file of another framework's.
 std::string conversion(FileKind kind, const fs::path& path) {
-  const std::string from = shell_word(escaped(path.string()));
-  const std::string to =
-      shell_word(escaped(fs::path(path).replace_extension("safetensors").string()));
-  if (kind == FileKind::torch)
-    return fmt::format(
-        "convert it: python3 -c \"import sys, torch; from safetensors.torch import save_file; w = "
-        "torch.load(sys.argv[1], map_location='cpu', weights_only=True); w = w.get('state_dict', "
-        "w); save_file({{k: v.contiguous() for k, v in w.items()}}, sys.argv[2])\" {} {}",
-        from, to);
-  if (kind == FileKind::keras || kind == FileKind::hdf5)
-    return fmt::format(
-        "convert it: python3 -c \"import sys, keras; from safetensors.numpy import save_file; m = "
-        "keras.models.load_model(sys.argv[1]); save_file({{v.path: v.numpy() for v in m.weights}}, "
-        "sys.argv[2])\" {} {}",
-        from, to);
-  if (kind == FileKind::onnx)
-    return fmt::format(
-        "convert it: python3 -c \"import sys, onnx; from safetensors.numpy import save_file; "
-        "save_file({{t.name: onnx.numpy_helper.to_array(t) for t in "
-        "onnx.load(sys.argv[1]).graph.initializer}}, sys.argv[2])\" {} {}",
-        from, to);
-  if (kind == FileKind::index)
-    return fmt::format(
-        "join them: python3 -c \"import sys, json, os; from safetensors.numpy import load_file, "
-        "save_file; d = os.path.dirname(sys.argv[1]); m = "
-        "json.load(open(sys.argv[1]))['weight_map']; save_file({{n: t for f in set(m.values()) "
-        "for n, t in load_file(os.path.join(d, f)).items()}}, sys.argv[2])\" {} {}",
-        from, shell_word(escaped(fs::path(path).replace_filename("joined.safetensors").string())));
-  return "give a safetensors file, as rueda train --save-weights writes it; docs/weights.md shows "
-         "how others are made";
+  const std::string_view program = converter_of(kind);
+  if (program.empty())
+    return "give a safetensors file, as rueda train --save-weights writes it; docs/weights.md "
+           "shows how others are made";
+  const bool joins = kind == FileKind::index;
+  fs::path to = path;
+  if (joins)
+    to.replace_filename("joined.safetensors");
+  else
+    to.replace_extension("safetensors");
+  return fmt::format("{}: python3 -c \"{}\" {} {}", joins ? "join them" : "convert it", program,
+                     shell_word(escaped(path.string())), shell_word(escaped(to.string())));
 }
 
 std::string remedy_for(FileKind kind, Wanted wanted, const fs::path& path) {

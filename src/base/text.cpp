@@ -106,6 +106,14 @@ std::string one_line(std::string_view message) {
   return escaped(head) + " ... " + escaped(tail);
 }
 
+std::string first_few(std::vector<std::string> names, std::size_t most) {
+  if (names.size() > most) {
+    names.resize(most);
+    names.emplace_back("...");
+  }
+  return joined(names, ", ");
+}
+
 template <typename Number>
 Number parse_number(const std::string& text) {
   std::string_view rest = text;

@@ -111,6 +111,9 @@ std::string joined(const Texts& texts, std::string_view between) {
   return line;
 }
 
+/// "a, b, ...": the first `most` of the names.
+std::string first_few(std::vector<std::string> names, std::size_t most);
+
 /// Reads a whole text as a number: std::size_t, int or double. Throws InputError for anything else.
 template <typename Number>
 Number parse_number(const std::string& text);

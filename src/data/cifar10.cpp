@@ -89,10 +89,9 @@ std::string missing_files(const Cifar10Files& files) {
   }
   if (missing.empty()) return "";
   const std::size_t count = std::size_t(number) - files.train.size();
-  if (count > kMostNamed) missing.back() = "...";
   return fmt::format("{} up to number {} {} not there ({}): copy or download the set again",
                      counted(count, "training file"), number, count == 1 ? "is" : "are",
-                     fmt::join(missing, ", "));
+                     first_few(missing, kMostNamed));
 }
 
 /// What calls its classes otherwise is another set, which may have any size.

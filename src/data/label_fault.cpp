@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "rueda/data/dataset.hpp"
@@ -21,13 +21,12 @@ std::string label_fault(const ImageSet& train, const std::vector<std::string>& c
         count_text(train.size()), present.size(), only, class_names[only]);
   }
   std::vector<std::string> names;
-  for (std::size_t k = 0; k < present.size() && names.size() <= kMostNamed; ++k)
+  for (std::size_t k = 0; k < present.size(); ++k)
     if (!present[k]) names.push_back(class_names[k]);
-  if (missing > kMostNamed) names.back() = "...";
   return fmt::format(
       "{} of {} classes have no training image ({}): they cannot be learned; check "
       "the labels, and the names in batches.meta",
-      missing, present.size(), fmt::join(names, ", "));
+      missing, present.size(), first_few(names, kMostNamed));
 }
 
 }  // namespace rueda

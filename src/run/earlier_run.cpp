@@ -2,8 +2,6 @@
 #include <system_error>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/error.hpp"
 #include "base/json/bounded_json.hpp"
 #include "base/log.hpp"
@@ -72,9 +70,8 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
   std::vector<std::string> replaced;
   for (const char* name : kRunFiles)
     if (is_file(directory / name)) replaced.emplace_back(name);
-  const auto listed = [&replaced] { return fmt::format("{}", fmt::join(replaced, ", ")); };
   require(replaced.empty() || config.overwrite || claim.found_run(),
-          "the run directory " + directory.string() + " holds " + listed() +
+          "the run directory " + directory.string() + " holds " + joined(replaced, ", ") +
               ", and no run of rueda has been there: choose another with --run-dir, or add "
               "--overwrite to replace what is named");
   const fs::path checkpoints = directory / kCheckpointsName;
@@ -86,7 +83,8 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
     replaced.push_back(std::string(kCheckpointsName) + "/" + checkpoint.filename().string());
   }
   if (config.overwrite && !replaced.empty())
-    log(LogLevel::info, "--overwrite removes from " + directory.string() + ": " + listed());
+    log(LogLevel::info,
+        "--overwrite removes from " + directory.string() + ": " + joined(replaced, ", "));
 }
 
 void make_way(const TrainConfig& config, const fs::path& directory) {
