@@ -24,6 +24,7 @@ namespace {
 constexpr const char* kFileName = ".lock";
 constexpr double kClaimPatience = 5;  // seconds
 constexpr std::chrono::milliseconds kBetweenTries{50};
+constexpr int kMostRenewals = 100;
 
 /// False if another process keeps it. What can not be locked at all counts as
 /// locked; errno says why. `waited`: for a process that let it go.
@@ -51,6 +52,25 @@ std::unique_ptr<OpenFile> open_locked(const fs::path& path, bool& locked, bool& 
   file = std::make_unique<OpenFile>(path, O_RDWR | kHow);
   locked = file->fd() < 0 || lock(file->fd(), waited);
   return file;
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// The same, of the file that has the name when it is locked: a run that was
+/// refused takes the name away, and another one may have waited for it.
+std::unique_ptr<OpenFile> open_current(const fs::path& path, bool& locked, bool& waited) {
+  for (int tries = 0;; ++tries) {
+    auto file = open_locked(path, locked, waited);
+    const int why = errno;
+    struct stat mine {
+    }, its{};
+    const bool current = file->fd() < 0 || !locked || ::fstat(file->fd(), &mine) != 0 ||
+                         (::lstat(path.c_str(), &its) == 0 && same_file(mine, its));
+    errno = why;
+    if (current || tries == kMostRenewals) return file;
+  }
 }
 
 constexpr const char* kSignature = "process {} on {}";
@@ -87,7 +107,7 @@ void sign(const fs::path& path, int locked) {
   struct stat mine {
   }, its{};
   if (file.fd() < 0 || ::fstat(file.fd(), &mine) != 0 || ::fstat(locked, &its) != 0) return;
-  if (mine.st_dev != its.st_dev || mine.st_ino != its.st_ino || mine.st_nlink != 1) return;
+  if (!same_file(mine, its) || mine.st_nlink != 1) return;
   if (::ftruncate(file.fd(), 0) != 0) return;
   if (::write(file.fd(), text.data(), text.size()) < 0) return;  // costs the name, not the lock
 }
@@ -97,7 +117,7 @@ void sign(const fs::path& path, int locked) {
 DirectoryClaim::DirectoryClaim(const fs::path& directory) : path_(directory / kFileName) {
   const fs::path& path = path_;
   bool locked = false;
-  auto file = open_locked(path, locked, waited_);
+  auto file = open_current(path, locked, waited_);
   const int why = errno;
   std::error_code none;
   const auto there = fs::symlink_status(path, none).type();

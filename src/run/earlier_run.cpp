@@ -57,6 +57,13 @@ std::string outcome_in(const fs::path& directory) {
   return "";
 }
 
+/// A checkpoint that is to go holds nothing else.
+void require_own_files(const fs::path& checkpoint) {
+  const std::string foreign = foreign_file_in(checkpoint);
+  require(foreign.empty(), checkpoint.string() + " holds " + printable(foreign) +
+                               ", which is no file of a checkpoint: move it away first");
+}
+
 }  // namespace
 
 bool holds_run(const fs::path& directory) {
@@ -77,9 +84,7 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
   const fs::path checkpoints = directory / kCheckpointsName;
   require_own_folder(checkpoints, kOwnCheckpoints);
   for (const fs::path& checkpoint : list_checkpoints(checkpoints)) {
-    const std::string foreign = foreign_file_in(checkpoint);
-    require(foreign.empty(), checkpoint.string() + " holds " + printable(foreign) +
-                                 ", which is no file of a checkpoint: move it away first");
+    require_own_files(checkpoint);
     replaced.push_back(std::string(kCheckpointsName) + "/" + checkpoint.filename().string());
   }
   if (config.overwrite && !replaced.empty())
@@ -100,16 +105,22 @@ void make_way(const TrainConfig& config, const fs::path& directory) {
 
 void discard_later(const TrainConfig& config, const std::string& checkpoint,
                    const TrainPosition& from) {
-  for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
-    if (!is_later(later, from)) return;
+  std::vector<fs::path> all = list_checkpoints(fs::path(config.run_dir) / kCheckpointsName);
+  std::erase_if(all, [&from](const fs::path& one) { return !is_later(one, from); });
+  for (const fs::path& later : all) {
     require(config.overwrite || !is_whole(later),
             "--resume " + checkpoint + ": its run has a later checkpoint, " + later.string() +
                 ": resume from that one, give another --run-dir, or add "
                 "--overwrite to give up what is later");
-    if (config.overwrite)
-      discard_checkpoint(later);
-    else
+    if (config.overwrite) require_own_files(later);  // before any of them goes
+  }
+  for (const fs::path& later : all) {
+    if (!config.overwrite) {
       set_checkpoint_aside(later);
+      continue;
+    }
+    log(LogLevel::info, "--overwrite removes " + later.string());
+    discard_checkpoint(later);
   }
 }
 
