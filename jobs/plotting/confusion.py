@@ -2,7 +2,7 @@
 
 from .chart import Chart
 from .report import text
-from .style import plain
+from .style import is_drawn, plain
 
 _MOST_NUMBERS = 20  # classes whose cells hold a number that can be read
 _MOST_NAMES = 40  # classes of which each has its name at the axes
@@ -40,7 +40,7 @@ def _shares(counts):
 
 def draw(axes, evaluation):
     counts, shares = evaluation["confusion"], _shares(evaluation["confusion"])
-    names = [plain(name) for name in names_of(evaluation)]
+    names = [plain(name) if is_drawn(name) else f"class {i}" for i, name in enumerate(names_of(evaluation))]
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     size = 9 if len(names) <= _MOST_NUMBERS else 7
     for row, line in enumerate(counts if len(names) <= _MOST_NUMBERS else ()):

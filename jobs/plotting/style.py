@@ -1,6 +1,7 @@
 """How series look. They differ in marker, dash and lightness, so that no reader needs to see colours."""
 
 from collections import namedtuple
+from functools import lru_cache
 
 from .report import is_own
 
@@ -77,6 +78,19 @@ def styles_for(all_series):
 def style_at(i):
     """For lines that are no series: one for each number of ranks, for instance."""
     return _own_style(i)
+
+
+@lru_cache(maxsize=None)
+def _letters():
+    """Code points that the charts' letters are drawn for."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont(_SETTINGS["font.family"])).get_charmap())
+
+
+def is_drawn(words):
+    """Whether the charts' letters have all of the words: what they lack would be an empty box."""
+    return all(ord(letter) in _letters() for letter in words)
 
 
 def plain(words):

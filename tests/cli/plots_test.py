@@ -239,6 +239,12 @@ class Charts(unittest.TestCase):
         parts = [charts[name].figure().axes[0] for name in ("single-loss", "single-loss-2")]
         self.assertEqual([len(labels(axes)) for axes in parts], [8 + 2, 2 + 2])
 
+    def test_a_class_whose_letters_cannot_be_drawn_has_its_number(self):
+        chart = confusion.chart("c", "m", made.evaluation(["café", "猫", "犬 dog"], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
+        labels = [label.get_text() for label in chart.figure().axes[0].get_yticklabels()]
+        self.assertEqual(labels, ["café", "class 1", "class 2"])
+        self.assertEqual([row[0] for row in chart.rows], ["café", "猫", "犬 dog"])
+
     def test_a_confusion_matrix_names_its_classes_and_mistakes(self):
         chart = confusion.chart("c", "m", made.evaluation())
         axes = chart.figure().axes[0]

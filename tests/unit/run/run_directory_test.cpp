@@ -49,7 +49,8 @@ TEST_CASE("run directory: later checkpoints go together or not at all", "[run]")
   scratch.write(notes.lexically_relative(scratch.path()).string(), "mine");
   const TrainPosition from{.epochs = 1};
   const auto discard = [&] { discard_later(config, "the first", from); };
-  CHECK_THAT(refusal(discard), Contains("epoch-0002-step-00000 holds notes, which is no file"));
+  CHECK_THAT(test::refusal(discard),
+             Contains("epoch-0002-step-00000 holds notes, which is no file"));
   CHECK(list_checkpoints(all).size() == 3);
   fs::remove(notes);
   CHECK_NOTHROW(discard());
