@@ -5,9 +5,9 @@ algorithm. The lines differ without colours too. Needs matplotlib.
 usage: plot_all_reduce.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """
 
-import plotting
-from plotting.files import save_figure
-from plotting.number_text import size_text
+from reader import start
+from reader.base.files import save_figure
+from reader.base.number_text import size_text
 
 # For each algorithm the same colour, marker and dash in every picture; light and dark ones alternate.
 STYLES = {
@@ -66,7 +66,7 @@ def finish(axes, what):
 def draw(record, picture):
     from matplotlib import pyplot
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-    from plotting.chart import LOG
+    from reader.charts.chart import LOG
 
     figure, (above, below) = pyplot.subplots(2, 1, figsize=(8, 8.5), sharex=True)
     results = record["results"]
@@ -89,5 +89,5 @@ def draw(record, picture):
 
 
 if __name__ == "__main__":
-    plotting.run_on_input("plot_all_reduce", __doc__, draw,
+    start.run_on_input("plot_all_reduce", __doc__, draw,
                           "give what `rueda bench all-reduce --json` wrote, and PICTURE.png, .pdf or .svg")

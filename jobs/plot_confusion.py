@@ -5,18 +5,18 @@ are images; with more than 20 classes there are shades alone. Needs matplotlib.
 usage: plot_confusion.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """
 
-import plotting
-from plotting.files import save_figure
-from plotting.report import checked_evaluation
+from reader import start
+from reader.base.files import save_figure
+from reader.charts.report import checked_evaluation
 
 
 def draw(record, picture):
     evaluation = checked_evaluation(record, "the record")
-    from plotting import confusion  # needs matplotlib
+    from reader.charts import confusion  # needs matplotlib
 
     chart = confusion.chart("confusion", record["config"]["model"], evaluation)
     save_figure(chart.figure(), picture, dpi=150)
 
 
 if __name__ == "__main__":
-    plotting.run_on_input("plot_confusion", __doc__, draw, "draw what `rueda evaluate --json` wrote")
+    start.run_on_input("plot_confusion", __doc__, draw, "draw what `rueda evaluate --json` wrote")

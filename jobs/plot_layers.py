@@ -9,15 +9,15 @@ import json
 import sys
 from pathlib import Path
 
-import plotting
+from reader import start
 
 SHOWN = 30
 
 
 def draw(axes, passes):
     from matplotlib.patches import Patch
-    from plotting.chart import legend_below
-    from plotting.style import LIGHT, MEASURED
+    from reader.charts.chart import legend_below
+    from reader.charts.style import LIGHT, MEASURED
 
     rows = [(f"{one['layer']} {one['pass']}", 1e3 * one["seconds"], 1e3 * (one["roof_seconds"] or 0)) for one in passes]
     names, times, best = zip(*rows[:SHOWN])
@@ -32,16 +32,16 @@ def draw(axes, passes):
 def main():
     if len(sys.argv) != 3 or Path(sys.argv[2]).suffix not in (".png", ".pdf"):
         sys.exit(__doc__)
-    from plotting.chart import Chart, render
-    from plotting.files import read_regular, write_whole
+    from reader.charts.chart import Chart, render
+    from reader.base.files import read_regular, write_whole
 
-    run = json.loads(read_regular(plotting.path_of(sys.argv[1])))
+    run = json.loads(read_regular(start.path_of(sys.argv[1])))
     passes = sorted(run["profile"]["passes"], key=lambda one: -one["seconds"])
     title = f"{run['model']['name']} on {run['ranks'][0]['device']}, {run['profile']['micro_batch']} images"
     height = 1.2 + 0.22 * min(len(passes), SHOWN)
     chart = Chart("layers", title, "", lambda axes: draw(axes, passes), height=height)
-    write_whole(plotting.path_of(sys.argv[2]), render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
+    write_whole(start.path_of(sys.argv[2]), render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
 
 
 if __name__ == "__main__":
-    plotting.run("plot_layers", main, "write RUN.json with --profile-layers")
+    start.run("plot_layers", main, "write RUN.json with --profile-layers")

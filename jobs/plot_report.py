@@ -9,8 +9,8 @@ Reads REPORT_DIR/report.json; writes REPORT_DIR/plots/*.png and *.pdf, REPORT_DI
 
 import argparse
 
-import plotting
-from plotting.report import read_report
+from reader import start
+from reader.charts.report import read_report
 
 FORMATS = ("png", "pdf")
 
@@ -21,7 +21,7 @@ def command_line(words):
     parser.add_argument("--slides", action="store_true", help="also writes slides.pdf, with a page for each task")
     parser.add_argument("--formats", default="png,pdf", help="formats of the charts in plots/ [png,pdf]")
     options = parser.parse_args(words)
-    options.folder = plotting.path_of(options.folder)
+    options.folder = start.path_of(options.folder)
     options.formats = [word for word in options.formats.split(",") if word]
     unknown = [word for word in options.formats if word not in FORMATS]
     if unknown:
@@ -32,15 +32,15 @@ def command_line(words):
 def main(words=None):
     options = command_line(words)
     content = read_report(options.folder)
-    from plotting import output  # needs matplotlib
+    from reader.page import output  # needs matplotlib
 
     try:
         output.write_all(options.folder, content, options.formats, options.slides)
     except OSError as error:
         where = error.filename or options.folder
-        raise plotting.Unusable(f"{where} cannot be written ({error.strerror}); choose another folder") from None
+        raise start.Unusable(f"{where} cannot be written ({error.strerror}); choose another folder") from None
     return 0
 
 
 if __name__ == "__main__":
-    plotting.run("plot_report", main, "write report.json again with `rueda report RUN_DIR... --out DIR`")
+    start.run("plot_report", main, "write report.json again with `rueda report RUN_DIR... --out DIR`")

@@ -10,8 +10,8 @@ they are summed; the messages and additions of the all-reduce.
 import argparse
 import json
 
-import plotting
-from plotting.files import read_regular, save_figure
+from reader import start
+from reader.base.files import read_regular, save_figure
 
 ROWS = ["training", "buckets", "all-reduce"]
 # They differ in lightness, so that they differ in greyscale.
@@ -30,9 +30,9 @@ def read_spans(path, first, count):
         spans = [e for e in events if e["ph"] == "X" and first <= e["args"]["step"] < first + count]
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise plotting.Unusable(f"{path} is not a trace of rueda ({error}); write one with --trace FILE") from None
+        raise start.Unusable(f"{path} is not a trace of rueda ({error}); write one with --trace FILE") from None
     if not spans:
-        raise plotting.Unusable(f"{path} has no step {first}; see --trace-steps")
+        raise start.Unusable(f"{path} has no step {first}; see --trace-steps")
     return spans, names
 
 
@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--steps", type=int, default=1, help="number of steps to draw [1]")
     parser.add_argument("--out", default="trace.png")
     options = parser.parse_args()
-    spans, names = read_spans(plotting.path_of(options.file), options.step, options.steps)
+    spans, names = read_spans(start.path_of(options.file), options.step, options.steps)
 
     from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
 
@@ -102,9 +102,9 @@ def main():
     axes.set_xlabel("ms", loc="right")
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, spans, pyplot)
-    save_figure(figure, plotting.path_of(options.out), bbox_inches="tight")
-    print(plotting.printable(options.out))
+    save_figure(figure, start.path_of(options.out), bbox_inches="tight")
+    print(start.printable(options.out))
 
 
 if __name__ == "__main__":
-    plotting.run("plot_trace", main, "draw what `rueda train --trace FILE` wrote, as .png, .pdf or .svg")
+    start.run("plot_trace", main, "draw what `rueda train --trace FILE` wrote, as .png, .pdf or .svg")

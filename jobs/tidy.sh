@@ -20,7 +20,7 @@ if [ ! -f build-tidy/compile_commands.json ]; then
   }
 fi
 
-ninja -C build-tidy src/plot_archive.hpp src/version_config.hpp >build-logs/tidy.log
+ninja -C build-tidy src/reader_archive.hpp src/version_config.hpp >build-logs/tidy.log
 
 # clang 14 cannot compile the views of GCC's library, nor its search, so sources that use them are left out.
 sources=("$@")

@@ -15,9 +15,9 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-import plotting
-from plotting import Unusable
-from plotting.files import Ownership, make_folder, open_regular, read_regular
+from reader import start
+from reader.start import Unusable
+from reader.base.files import Ownership, make_folder, open_regular, read_regular
 
 EPOCH_TAGS = {
     "loss": "loss/training", "val_loss": "loss/test", "accuracy": "accuracy/training", "val_accuracy": "accuracy/test",
@@ -202,7 +202,7 @@ def main():
     try:
         try:
             for line in converted(command_line(sys.argv[1:])):
-                print(plotting.printable(line))
+                print(start.printable(line))
         finally:
             if sys.stdout:  # none where it was closed
                 sys.stdout.flush()
@@ -211,7 +211,7 @@ def main():
         reason = error
     except OSError as error:
         reason = f"the output: {error.strerror}"
-    plotting.end("to_tensorboard", reason, 2)
+    start.end("to_tensorboard", reason, 2)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/backend/timed)/.*")
 CONTRACTS = "docs/architecture.md"
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names
-GENERATED = {"plot_archive.hpp", "published_data.hpp", "version_config.hpp"}
+GENERATED = {"reader_archive.hpp", "published_data.hpp", "version_config.hpp"}
 PRINTS = re.compile(
     r'std::(cout|cerr|clog) <<|std::fputs\((?!")|\b(printf|fprintf|puts|perror)\(|fmt::print\(|logger\(\)\.log\('
 )

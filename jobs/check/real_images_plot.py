@@ -12,9 +12,9 @@ from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import plotting  # noqa: E402
-from plotting.files import save_figure  # noqa: E402
-from plotting.style import settings, style_at  # noqa: E402
+from reader import start  # noqa: E402
+from reader.base.files import save_figure  # noqa: E402
+from reader.charts.style import settings, style_at  # noqa: E402
 from real_images_report import NAMES  # noqa: E402
 
 
@@ -51,7 +51,7 @@ def draw(results, picture):
     import matplotlib
     from matplotlib import pyplot
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-    from plotting.chart import horizontal_grid
+    from reader.charts.chart import horizontal_grid
 
     with matplotlib.rc_context(settings(12)):
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6))
@@ -73,5 +73,5 @@ def draw(results, picture):
 
 
 if __name__ == "__main__":
-    plotting.run_on_input("real_images_plot", __doc__, draw,
+    start.run_on_input("real_images_plot", __doc__, draw,
                           "give what jobs/check/real_images.py hands on, and PICTURE.png, .pdf or .svg")

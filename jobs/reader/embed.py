@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the C++ header that holds the scripts that draw, as a zip archive that Python can run.
+"""Makes the C++ header that holds the reader as a zip archive that Python can run.
 
-usage: embed.py HEADER FILE...
+usage: embed.py HEADER
 
-FILEs lie in jobs/ or jobs/plotting/. `python3 ARCHIVE PID plot_report REPORT_DIR` runs the script of that name for the
-process PID, and ends with it. Equal files give equal archives.
+The archive has jobs/reader and jobs/plot_*.py. `python3 ARCHIVE PID plot_report REPORT_DIR` runs the script of that name
+for the process PID, and ends with it. Equal files give equal archives. HEADER.d names what the header depends on.
 """
 
 import io
@@ -12,6 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+JOBS = Path(__file__).resolve().parents[1]
 MAIN = """import ctypes, os, runpy, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 if os.getppid() != int(sys.argv[1]):
@@ -23,33 +24,46 @@ HEADER = """#pragma once
 
 namespace rueda {{
 
-/// A zip archive of jobs/plot_*.py and jobs/plotting, so that the program can draw wherever it lies.
-inline constexpr unsigned char kPlotArchive[] = {{
+/// A zip archive of jobs/reader and jobs/plot_*.py, so that the program can read runs wherever it lies.
+inline constexpr unsigned char kReaderArchive[] = {{
 {bytes}}};
 
 }}  // namespace rueda
 """
 
 
+def embedded():
+    """What the archive holds: all of the reader that git could know, and the scripts that draw."""
+    found = [path for path in (JOBS / "reader").rglob("*") if path.suffix != ".pyc" and path.is_file()]
+    return sorted([*found, *JOBS.glob("plot_*.py")])
+
+
 def archive(files):
     """The bytes of the archive; its times are those at which a zip's calendar begins."""
-    jobs = Path(__file__).resolve().parents[1]
-    content = {"__main__.py": MAIN}
-    for file in sorted(Path(name).resolve() for name in files):
-        content[file.relative_to(jobs).as_posix()] = file.read_text(encoding="utf-8")
+    content = {"__main__.py": MAIN.encode()}
+    content.update({file.relative_to(JOBS).as_posix(): file.read_bytes() for file in files})
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
-        for name, text in content.items():
-            target.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
+        for name, content_of_file in content.items():
+            target.writestr(zipfile.ZipInfo(name), content_of_file, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
+def depends_text(header, files):
+    """A rule of make. A folder changes when a file is added to it."""
+    folders = sorted({file.parent for file in files})
+    return f"{header}: " + " ".join(str(path).replace(" ", r"\ ") for path in [*files, *folders]) + "\n"
+
+
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    data = archive(sys.argv[2:])
+    files = embedded()
+    data = archive(files)
     lines = [",".join(map(str, data[i : i + 24])) + ",\n" for i in range(0, len(data), 24)]
-    Path(sys.argv[1]).write_text(HEADER.format(bytes="".join(lines)), encoding="utf-8")
+    header = Path(sys.argv[1])
+    header.write_text(HEADER.format(bytes="".join(lines)), encoding="utf-8")
+    Path(f"{header}.d").write_text(depends_text(header, files), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Charts, report.html and slides from what `rueda report` wrote. Entry: jobs/plot_report.py."""
+"""How a script of ours starts and ends: in a safe folder, with one line for whatever goes wrong."""
 
 import errno
 import json

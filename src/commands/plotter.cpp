@@ -17,7 +17,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "commands/commands.hpp"
-#include "plot_archive.hpp"
+#include "reader_archive.hpp"
 #include "run/run_directory.hpp"
 
 namespace rueda {
@@ -150,7 +150,7 @@ std::string run_plot_script(const std::string& script, const std::vector<std::st
   if (!python) check_plotter(script, "draw elsewhere with jobs/" + script + ".py");
   // Python runs an archive from a file only.
   const File archive =
-      temporary_file({reinterpret_cast<const char*>(kPlotArchive), sizeof kPlotArchive});
+      temporary_file({reinterpret_cast<const char*>(kReaderArchive), sizeof kReaderArchive});
   std::vector<std::string> words = {*python, "-I", path_of(archive), std::to_string(getpid()),
                                     script};
   words.insert(words.end(), arguments.begin(), arguments.end());

@@ -31,11 +31,12 @@ if HAS_MATPLOTLIB:
     import plot_layers
     import plot_report
     import real_images_report
-    from plotting import (
-        bandwidth, bars, batches, communication, confusion, factors, lines, output, phases, predictions, quantity, slides,
+    from reader.base.number_text import cell_text
+    from reader.charts import (
+        bandwidth, bars, batches, communication, confusion, factors, lines, phases, predictions, quantity, slides,
     )  # fmt: skip
-    from plotting.chart import LOG, new_figure
-    from plotting.number_text import cell_text
+    from reader.charts.chart import LOG, new_figure
+    from reader.page import output
 
 LONG = ", a label that goes on and on, and says everything about the options of its runs"
 ODD = 'a <script>alert("1")</script> & $x$'
@@ -414,13 +415,12 @@ class Files(unittest.TestCase):
         self.assertIn(wanted, done.stderr)
 
     def test_the_archive_of_the_program_draws_charts_page_and_slides(self):
-        modules = [JOBS / "plot_report.py", JOBS / "plot_all_reduce.py"]
-        modules += [module for module in (JOBS / "plotting").glob("*.py") if module.stem != "embed"]
-        meson = (JOBS.parent / "src" / "meson.build").read_text(encoding="utf-8")
-        self.assertEqual([module.stem for module in modules if module.stem not in meson], [])
-        header, archive = self.folder / "plot_archive.hpp", self.folder / "archive"
-        self.assertEqual(self.run_script(header, *modules, script=JOBS / "plotting" / "embed.py").returncode, 0)
-        numbers = re.search(r"kPlotArchive\[\] = \{(.*?)\}", header.read_text(encoding="utf-8"), re.DOTALL)[1]
+        header, archive = self.folder / "reader_archive.hpp", self.folder / "archive"
+        self.assertEqual(self.run_script(header, script=JOBS / "reader" / "embed.py").returncode, 0)
+        depends = (self.folder / "reader_archive.hpp.d").read_text(encoding="utf-8").split()
+        self.assertLessEqual({str(JOBS / "plot_report.py"), str(JOBS / "reader" / "page" / "page.py"),
+                              str(JOBS / "reader" / "charts")}, set(depends))  # fmt: skip
+        numbers = re.search(r"kReaderArchive\[\] = \{(.*?)\}", header.read_text(encoding="utf-8"), re.DOTALL)[1]
         archive.write_bytes(bytes(int(one) for one in numbers.replace("\n", "").split(",") if one))
 
         odd = made.table(title=ODD, rows=[[ODD, 2, 13.6, 0.84], ["resnet18", None, 0.0214, None]], notes=[ODD])

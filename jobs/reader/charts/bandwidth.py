@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from .chart import LOG, Chart, horizontal_grid, legend_below, value_axis
-from .number_text import SHOW, size_text
+from ..base.number_text import SHOW, size_text
 from .quantity import is_hollow, ordered, ranks_of
 from .report import entries, name_of, number
 from .style import style_at

@@ -3,7 +3,7 @@ that did not fit into memory."""
 
 from .chart import Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
 from .lines import draw_series, hollow_entry
-from .number_text import SHOW
+from ..base.number_text import SHOW
 from .quantity import THROUGHPUT, estimate_text, is_hollow, ranks_of, remarks_on
 from .report import entries, estimate, is_own, number, text
 from .style import plain, style_at

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from .files import DATELESS
+from ..base.files import DATELESS
 from .report import text
 from .style import GRID, plain, settings
 

@@ -4,7 +4,7 @@ from matplotlib.patches import Patch
 
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
-from .number_text import SHOW, unit_of_time
+from ..base.number_text import SHOW, unit_of_time
 from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import name_of, number
 

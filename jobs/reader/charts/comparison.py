@@ -2,7 +2,7 @@
 
 from . import curves, phases
 from .chart import Chart
-from .number_text import significant
+from ..base.number_text import significant
 from .report import PHASES, entries, text
 
 _SECTION = "Comparison"

@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .chart import Chart, horizontal_grid, legend_below, tick_text, value_axis
-from .number_text import cell_text, significant
+from ..base.number_text import cell_text, significant
 from .report import curve_of, number
 from .style import plain, style_at
 

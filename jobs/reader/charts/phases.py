@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
-from .number_text import significant, unit_of_time
+from ..base.number_text import significant, unit_of_time
 from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import PHASES, name_of, number
 from .style import PHASE_LOOKS, plain

@@ -3,7 +3,7 @@
 from matplotlib.lines import Line2D
 
 from .chart import RANKS, Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
-from .number_text import SHOW
+from ..base.number_text import SHOW
 from .quantity import EPOCH_TIME, scale
 from .report import entries, number, text
 from .style import styles_for

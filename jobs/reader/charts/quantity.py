@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from .number_text import SHOW, significant, unit_of_time
+from ..base.number_text import SHOW, significant, unit_of_time
 from .report import estimate, is_own, number
 
 Quantity = namedtuple("Quantity", "name title key step_key kind ideal")

@@ -5,8 +5,8 @@ import math
 import re
 from collections import namedtuple
 
-from . import Unusable
-from .files import read_regular
+from ..base.files import read_regular
+from ..start import Unusable
 
 Estimate = namedtuple("Estimate", "value low high")
 """A value and how far it may be off: the range over repeats, or what rounding leaves."""

@@ -1,10 +1,10 @@
 """The head of report.html, which answers first what a reader looks for: of two runs what differs, of a study how far
 it scales, of runs that do not scale how they learned."""
 
-from .comparison import comparison_of
+from ..charts.comparison import comparison_of
+from ..charts.quantity import is_hollow, ordered
+from ..charts.report import curve_of, entries, estimate, is_own, name_of, run_of, text, texts_of
 from .html_parts import charts_html, clean, items, table_html
-from .quantity import is_hollow, ordered
-from .report import curve_of, entries, estimate, is_own, name_of, run_of, text, texts_of
 from .samples import strip
 
 _LOST_IN = {"all_reduce": "exposed all-reduce", "rest": "uneven ranks and time between steps"}

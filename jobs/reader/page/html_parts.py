@@ -3,8 +3,8 @@
 import base64
 from html import escape
 
-from .number_text import cell_text
-from .report import EMPHASIS, text, texts_of
+from ..base.number_text import cell_text
+from ..charts.report import EMPHASIS, text, texts_of
 
 _SHORT = 18  # letters of a text in a cell that stay in one line
 

@@ -2,14 +2,15 @@
 
 import re
 
-from . import printable
-from . import (
-    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, lines, page, phases, predictions,
+from ..base.files import Ownership, make_folder, write_whole
+from ..charts import (
+    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, lines, phases, predictions,
     quantity, slides,
 )  # fmt: skip
-from .chart import render
-from .files import Ownership, make_folder, write_whole
-from .report import name_of, run_of, runs_of
+from ..charts.chart import render
+from ..charts.report import name_of, run_of, runs_of
+from ..start import printable
+from . import page
 
 _SCALINGS = ("weak", "strong")
 _NAMED = 5  # files in a line

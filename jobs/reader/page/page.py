@@ -1,8 +1,8 @@
 """report.html: one file that needs nothing else, neither a network nor scripts."""
 
+from ..charts.report import findings_of, tables_of
 from .head import evaluations, head
 from .html_parts import charts_html, clean, items, table_html
-from .report import findings_of, tables_of
 
 _SHOWN = 3  # findings of a series
 

@@ -7,8 +7,8 @@ from html import escape
 import numpy
 from matplotlib.image import imsave
 
-from .confusion import names_of
-from .report import entries, number
+from ..charts.confusion import names_of
+from ..charts.report import entries, number
 
 _ROWS = (("first", "The first test images"), ("mistakes", "The mistakes of which the network was surest"))
 

@@ -1,0 +1,1 @@
+"""Reads finished runs: reports, predictions, charts and pages."""
