@@ -86,7 +86,6 @@ void add_doctor(CLI::App& app, Request& request) {
   add_number(
       command, "--timeout", options.timeout, "SECONDS",
       "Time limit of each step of the examination; reading files may take ten times as long");
-  add_text(command, "--fault", options.fault, "KIND:RANK", "For tests")->group("");
 }
 
 /// Of the options that training has too, those that change what a network answers, and where.
@@ -239,23 +238,6 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 }  // namespace
-
-void validate(DoctorOptions& options) {
-  require(options.timeout >= 1 && options.timeout <= 86'400,
-          "--timeout must be from 1 to 86400 seconds");
-  if (options.fault.empty()) return;
-  std::vector<const char*> known;
-  std::string_view rest = options.fault;
-  for (const DoctorFault& one : kDoctorFaults) {
-    known.push_back(one.name);
-    if (take(rest, one.name)) options.injected_kind = one.name;
-  }
-  const bool divided = !options.injected_kind.empty() && take(rest, ":");
-  options.injected_rank = take_number<int>(rest).value_or(-1);
-  require(divided && options.injected_rank >= 0 && rest.empty(),
-          fmt::format("--fault '{}' is not KIND:RANK with one of {}", printable(options.fault),
-                      fmt::join(known, ", ")));
-}
 
 Request parse_command_line(const std::vector<std::string>& arguments) {
   CLI::App app("Trains ResNets on CIFAR-10 with one MPI rank per device.", "rueda");

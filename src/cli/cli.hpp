@@ -5,7 +5,13 @@
 #include <vector>
 
 #include "commands/bench/bench.hpp"
-#include "commands/commands.hpp"
+#include "commands/doctor/doctor.hpp"
+#include "commands/evaluate.hpp"
+#include "commands/predict.hpp"
+#include "commands/report.hpp"
+#include "commands/summary.hpp"
+#include "commands/synth.hpp"
+#include "commands/watch.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

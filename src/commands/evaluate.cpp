@@ -1,3 +1,5 @@
+#include "commands/evaluate.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -15,7 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.hpp"
-#include "commands/commands.hpp"
+#include "commands/plotter.hpp"
 #include "commands/sample_images.hpp"
 #include "display/run_text.hpp"
 #include "display/text.hpp"

@@ -1,3 +1,5 @@
+#include "commands/plotter.hpp"
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -16,7 +18,6 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "commands/commands.hpp"
 #include "reader_archive.hpp"
 #include "run/run_directory.hpp"
 

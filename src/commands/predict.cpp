@@ -1,3 +1,5 @@
+#include "commands/predict.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
@@ -7,7 +9,6 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "commands/commands.hpp"
 #include "run/run_directory.hpp"
 #include "study/study.hpp"
 #include "study/table_json.hpp"

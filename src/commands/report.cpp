@@ -1,3 +1,5 @@
+#include "commands/report.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <ostream>
@@ -5,7 +7,7 @@
 #include "base/json/bounded_json.hpp"
 #include "base/text.hpp"
 #include "base/text_input.hpp"
-#include "commands/commands.hpp"
+#include "commands/plotter.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "study/check/check.hpp"
 #include "study/observation.hpp"

@@ -13,7 +13,7 @@
 #include "backend/roof.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "commands/commands.hpp"
+#include "commands/summary.hpp"
 #include "display/text.hpp"
 #include "model/flops.hpp"
 #include "model/gpu_fusion.hpp"

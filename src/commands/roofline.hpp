@@ -1,8 +1,16 @@
 #pragma once
 
+#include <string>
+
 #include "backend/precision.hpp"
 
 namespace rueda {
+
+struct SummaryOptions;
+
+/// What a step of the CUDA backend takes on a GPU, by counting its passes over
+/// memory: no GPU is needed. Throws InputError naming --roofline.
+std::string roofline_text(const SummaryOptions& options);
 
 /// The share of a large product's rate that a convolution of cuDNN's reaches. A
 /// convolution is a product of a matrix of its weights with one that is as long

@@ -1,3 +1,5 @@
+#include "commands/summary.hpp"
+
 #include <memory>
 #include <ostream>
 #include <string_view>
@@ -7,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "commands/commands.hpp"
+#include "commands/roofline.hpp"
 #include "display/model_summary.hpp"
 #include "display/text.hpp"
 #include "launch/machine.hpp"

@@ -1,3 +1,5 @@
+#include "commands/synth.hpp"
+
 #include <algorithm>
 #include <ostream>
 #include <regex>
@@ -9,7 +11,6 @@
 #include "base/files.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/commands.hpp"
 
 namespace rueda {
 namespace {

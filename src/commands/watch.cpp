@@ -1,10 +1,11 @@
+#include "commands/watch.hpp"
+
 #include <chrono>
 #include <ostream>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
-#include "commands/commands.hpp"
 #include "display/run_text.hpp"
 #include "run/run_directory.hpp"
 

@@ -400,9 +400,9 @@ class Bench(ProgramCase):
 
 
 class Doctor(ProgramCase):
-    def examine(self, *words, code=0, gpus=2):
+    def examine(self, *words, code=0, gpus=2, **env):
         result = self.program.run_ranks(2, "doctor", "--json", "doctor.json", *words,
-                                        RUEDA_STANDIN_DEVICES=str(gpus))
+                                        RUEDA_STANDIN_DEVICES=str(gpus), **env)
         self.assertEqual(result.code, code, result)
         return result, self.read("doctor.json")
 
@@ -425,7 +425,7 @@ class Doctor(ProgramCase):
 
     def test_a_crash_that_training_survives_is_no_fault(self):
         # The code is mpirun's own, for a process that is gone.
-        result, report = self.examine("--fault", "crash-transfer:1", code=1)
+        result, report = self.examine(code=1, RUEDA_DOCTOR_FAULT="crash-transfer:1")
         if report["ranks"][0]["awareness"]["aware"]:
             self.skipTest("this MPI takes GPU memory, so that a crash is a fault")
         self.assertTrue(report["works"], result)

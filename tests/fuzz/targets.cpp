@@ -18,7 +18,8 @@
 
 #include "base/error.hpp"
 #include "cli/cli.hpp"
-#include "commands/commands.hpp"
+#include "commands/predict.hpp"
+#include "commands/report.hpp"
 #include "data/cifar10_files.hpp"
 #include "model/weights/safetensors.hpp"
 #include "model/weights/weights_file.hpp"

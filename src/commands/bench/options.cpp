@@ -9,7 +9,8 @@
 
 #include "base/text.hpp"
 #include "commands/bench/bench.hpp"
-#include "commands/commands.hpp"
+#include "commands/plotter.hpp"
+#include "commands/summary.hpp"
 #include "launch/launcher.hpp"
 #include "model/registry.hpp"
 #include "rueda/backend/gradient_arena.hpp"

@@ -1,3 +1,5 @@
+#include "commands/doctor/doctor.hpp"
+
 #include <iostream>
 
 #include "base/clock.hpp"
@@ -34,10 +36,10 @@ extern "C" void note_interruption(int signal) { interruption = signal; }
 class Supervisor {
  public:
   /// `speaks`: this rank writes the report.
-  Supervisor(const DoctorOptions& options, bool speaks)
+  Supervisor(const DoctorOptions& options, const Fault& fault, bool speaks)
       : options_(options),
         speaks_(speaks),
-        child_([&](int channel) { return run_worker(options, channel); }) {
+        child_([&](int channel) { return run_worker(options, fault, channel); }) {
     cluster_.networks[host_name()] = network_interfaces();
     notes_.put(host_name(), cluster_.networks[host_name()]);
     cluster_.data = options.data;
@@ -278,13 +280,19 @@ class Supervisor {
 }  // namespace
 }  // namespace doctor
 
+void validate(const DoctorOptions& options) {
+  require(options.timeout >= 1 && options.timeout <= 86'400,
+          "--timeout must be from 1 to 86400 seconds");
+}
+
 int run_doctor(const DoctorOptions& options) {
+  const doctor::Fault fault = doctor::asked_fault(environment_variable);
   const bool speaks = speaks_for_all();
   if (speaks) {
     check_output_file("--json", options.json);
     std::cout << "rueda doctor " + harmless(program_version()) + "\n\n" << std::flush;
   }
-  return int(doctor::Supervisor(options, speaks).run());
+  return int(doctor::Supervisor(options, fault, speaks).run());
 }
 
 }  // namespace rueda

@@ -22,8 +22,9 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "commands/commands.hpp"
+#include "commands/doctor/doctor.hpp"
 #include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/fault.hpp"
 #include "launch/launcher.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/train/timings.hpp"
@@ -66,7 +67,8 @@ inline TransferFacts::End end_by_signal(int signal, bool forced) {
 /// times the time limit; {"ranks"}: the facts of its own rank alone, later of
 /// all; {"largest_batch"}; {"mailbox"}: the path; {"transfer"}: how its own
 /// ended; {"transfers"}: how all ended; {"failed"}: an error ended the step.
-int run_worker(const DoctorOptions& options, int channel);
+/// `fault` happens on its rank.
+int run_worker(const DoctorOptions& options, const Fault& fault, int channel);
 
 // What the worker learns.
 

@@ -50,22 +50,14 @@ std::unique_ptr<ExchangeBuffer> make_buffer(bool device) {
   return std::make_unique<HostExchangeBuffer>(kLargeFloats);
 }
 
-/// Lets `fault` happen if it belongs to this place.
-void inject(const std::string& fault, const char* place) {
-  if (!fault.ends_with(place)) return;
-  const auto known = std::ranges::find(kDoctorFaults, fault, &DoctorFault::name);
-  if (known->signal != 0) std::raise(known->signal);
-  while (fault.starts_with("stall")) pause();
-}
-
 void exchange(Communicator& world, TransferFacts& facts, const std::string& injected) {
   const auto buffer = make_buffer(facts.device);
   facts.end = End::arrived;
   for (const std::size_t floats : {kSmallFloats, kLargeFloats}) {
     PatternResult result = pattern_ring(world, *buffer, floats);
     if (floats == kSmallFloats) {
-      if (injected == "wrong-transfer") result = {floats, 1, floats / 2};
-      inject(injected, "-transfer");
+      if (injected == kWrongTransfer) result = {floats, 1, floats / 2};
+      let_happen(injected, "-transfer");
     }
     if (result.wrong == 0 || facts.end == End::wrong) continue;
     facts.end = End::wrong;
@@ -127,15 +119,16 @@ std::vector<std::string> asked_parameter_files() {
 
 class Worker {
  public:
-  Worker(const DoctorOptions& options, int channel) : options_(options), channel_(channel) {
-    if (options.injected_rank == rank_by_launcher()) fault_ = options.injected_kind;
+  Worker(const DoctorOptions& options, const Fault& fault, int channel)
+      : options_(options), channel_(channel) {
+    if (fault.rank == rank_by_launcher()) fault_ = fault.kind;
   }
 
   void run() {
     begin(kFirstStep, kPlain);
     facts_ = look_at_machine(environment_variable, options_.backend, asked_parameter_files());
     keep({facts_});
-    inject(fault_, "-start");
+    let_happen(fault_, "-start");
     begin(kStartStep, kSlow);
     session_ = std::make_unique<Session>(ThreadLevel::funneled);
     use_mpi();
@@ -255,9 +248,9 @@ class Worker {
 
 }  // namespace
 
-int run_worker(const DoctorOptions& options, int channel) {
+int run_worker(const DoctorOptions& options, const Fault& fault, int channel) {
   std::signal(SIGPIPE, SIG_IGN);
-  Worker worker(options, channel);
+  Worker worker(options, fault, channel);
   try {
     worker.run();
   } catch (const std::exception& error) {

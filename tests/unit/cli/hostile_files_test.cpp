@@ -11,7 +11,8 @@
 
 #include "base/error.hpp"
 #include "cli/cli.hpp"
-#include "commands/commands.hpp"
+#include "commands/predict.hpp"
+#include "commands/report.hpp"
 #include "display/run_text.hpp"
 #include "model/weights/safetensors.hpp"
 #include "predict/predict.hpp"

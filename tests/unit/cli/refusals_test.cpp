@@ -65,9 +65,7 @@ TEST_CASE("refused: evaluate, summary and doctor", "[command_line][refusals]") {
             {{"H300", "--roofline 'H300'", "H200, H100, A100"},
              {"H2000", "--roofline 'H2000'", "790e12,4.3e12"},
              {"H200 --backend cpu", "--roofline"}});
-  check_all(
-      "doctor",
-      {{"--timeout 0", "--timeout"}, {"--fault x:0", "--fault"}, {"--backend tpu", "--backend"}});
+  check_all("doctor", {{"--timeout 0", "--timeout"}, {"--backend tpu", "--backend"}});
 }
 
 TEST_CASE("refused: bench", "[command_line][refusals]") {

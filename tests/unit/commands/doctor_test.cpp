@@ -197,17 +197,22 @@ TEST_CASE("a mailbox that is not there is none", "[doctor]") {
 
 TEST_CASE("the doctor's options are checked", "[doctor]") {
   rueda::DoctorOptions options;
-  options.fault = "crash-transfer:2";
   validate(options);
-  CHECK(options.injected_kind == "crash-transfer");
-  CHECK(options.injected_rank == 2);
-  for (const char* bad : {"crash-transfer", "crash-transfer:", "crash-transfer:-1", "no:1"}) {
-    options.fault = bad;
-    CHECK_THROWS_AS(validate(options), rueda::InputError);
-  }
-  options.fault.clear();
   options.timeout = 0;
   CHECK_THROWS_WITH(validate(options), Contains("--timeout"));
+}
+
+TEST_CASE("a fault that tests ask for is a kind and a rank", "[doctor]") {
+  const auto asked = [](const char* text) {
+    return asked_fault([text](const char*) { return text; });
+  };
+  CHECK(asked("crash-transfer:2").kind == "crash-transfer");
+  CHECK(asked("crash-transfer:2").rank == 2);
+  CHECK(asked("").kind.empty());
+  CHECK(asked_fault([](const char*) { return nullptr; }).kind.empty());
+  for (const char* bad :
+       {"crash-transfer", "crash-transfer:", "crash-transfer:-1", "no:1", "crash-start:1x"})
+    CHECK_THROWS_WITH(asked(bad), Contains("RUEDA_DOCTOR_FAULT='" + std::string(bad) + "'"));
 }
 
 TEST_CASE("the report fits a page of 80 columns and names what a reader looks for", "[doctor]") {

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "commands/commands.hpp"
 #include "commands/doctor/network_notes.hpp"
+#include "commands/synth.hpp"
 #include "tests/support/common.hpp"
 
 namespace rueda::test {

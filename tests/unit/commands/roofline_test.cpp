@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "commands/commands.hpp"
+#include "commands/summary.hpp"
 
 using namespace rueda;
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "commands/commands.hpp"
+#include "commands/summary.hpp"
 #include "cpu/context.hpp"
 #include "reduce/tree_order.hpp"
 #include "rueda/backend/replica.hpp"
