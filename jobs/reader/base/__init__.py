@@ -1,1 +1,1 @@
-"""What every part of the reader needs: texts, numbers, files."""
+"""What every part of the reader stands on: numbers, texts, files. It knows nothing of runs."""

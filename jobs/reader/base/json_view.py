@@ -1,0 +1,247 @@
+"""JSON from a file of any origin: read within limits, and refused with its file, place and remedy."""
+
+import json
+import math
+import os
+import re
+
+from ..start import Unusable
+from .files import open_regular
+from .text import printable
+
+MOST_BYTES = 256_000_000  # of a run.json, and of other files that the program writes about runs
+MOST_VALUES = 10_000_000  # keys count as well
+MOST_DEPTH = 32
+_MOST_EXACT = 2**53  # whole numbers beyond lose digits in a double
+_LONGEST_TEXT = 10_000  # bytes
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_AS_PARENTHESES = bytes.maketrans(b"[]{}", b"()()")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class InputFile:
+    """A file that a user gives to the program, and how messages refuse it: "NAME: WHY; REMEDY"."""
+
+    def __init__(self, path, remedy, name=None):
+        self.path, self.remedy, self.name = os.fspath(path), remedy, str(name or path)
+
+    def refuse(self, why):
+        """Raises Unusable."""
+        raise Unusable(f"{self.name}: {why}; {self.remedy}")
+
+    def read(self, most_bytes=MOST_BYTES):
+        """All bytes of a regular file: a pipe or a device might never end. Raises Unusable."""
+        try:
+            with open_regular(self.path) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > most_bytes:
+                    self.refuse(f"it has {size} bytes, more than the {most_bytes} that are read")
+                content = file.read(most_bytes + 1)
+        except OSError as error:
+            self.refuse(_why_unopened(self.path, error))
+        if len(content) > most_bytes:
+            self.refuse("it grows while it is read")
+        if size == 0 and content:
+            self.refuse("it is no file on a disk: the kernel makes it while it is read")
+        return content
+
+
+def _why_unopened(path, error):
+    if os.path.islink(path) and not os.path.exists(path):
+        return f"it cannot be opened: it is a link to {printable(os.readlink(path))}, and nothing is there"
+    if isinstance(error, FileNotFoundError):
+        return "it cannot be opened: it is not there"
+    if os.path.isdir(path):
+        return "it is a directory"
+    return error.strerror if error.strerror == "it is no regular file" else f"it cannot be opened: {error.strerror}"
+
+
+def decoded(content):
+    """The text of bytes in UTF-8, UTF-16 or UTF-32, without a byte-order mark. Raises UnicodeDecodeError."""
+    return content.decode(json.detect_encoding(content)).lstrip("\ufeff")
+
+
+def _deeper(text):
+    """Whether brackets lie deeper in each other than MOST_DEPTH: each round takes the innermost ones away."""
+    brackets = text.encode("utf-8", "replace").translate(_AS_PARENTHESES, _NO_BRACKETS)
+    for _ in range(MOST_DEPTH):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"()", b"")
+    return bool(brackets)
+
+
+def _values_in(text):
+    """An upper bound: entries of lists and objects follow a comma or a bracket, and keys come before a colon."""
+    return 1 + sum(text.count(mark) for mark in ",:[{")
+
+
+def _fault(text):
+    """Why a text is not parsed at all, or None. Texts in quotes may have any mark, so they count only if the quick look is
+    not enough."""
+    if _values_in(text) > MOST_VALUES:
+        text = _STRING.sub('""', text)
+        if _values_in(text) > MOST_VALUES:
+            return f"its JSON has more than {MOST_VALUES} values"
+    if _deeper(text) and _deeper(_STRING.sub('""', text)):
+        return f"its JSON has more than {MOST_DEPTH} levels"
+    return None
+
+
+def _no_constant(name):
+    raise ValueError(name)
+
+
+def read_json(file, most_bytes=MOST_BYTES):
+    """A JsonView of the file's only value. Raises Unusable if it is no regular file, too large, or no JSON."""
+    content = file.read(most_bytes)
+    try:
+        text = decoded(content)
+        fault = _fault(text)
+        if fault is None:
+            return JsonView(json.loads(text, parse_constant=_no_constant), file)
+    except UnicodeDecodeError as error:
+        fault = f"no JSON from byte {error.start + 1} on"
+    except json.JSONDecodeError as error:
+        fault = f"no JSON from byte {len(error.doc[:error.pos].encode('utf-8', 'replace')) + 1} on"
+    except RecursionError:
+        fault = f"its JSON has more than {MOST_DEPTH} levels"
+    except ValueError as error:
+        fault = f"it has a number that is none ({printable(error)})"
+    return file.refuse(fault)
+
+
+class JsonView:
+    """A value in a JSON file, which knows its place there, so that an error can name it. Everything raises Unusable if the
+    value is not as asked. Methods with a `name` ask the member of that name, without it the value itself."""
+
+    __slots__ = ("value", "file", "_above", "_name")
+
+    def __init__(self, value, file, above=None, name=None):
+        self.value, self.file, self._above, self._name = value, file, above, name
+
+    def place(self):
+        """"epochs[1].seconds"."""
+        if self._above is None:
+            return ""
+        above = self._above.place()
+        if isinstance(self._name, int):
+            return f"{above}[{self._name}]"
+        return f"{above}.{printable(self._name)}" if above else printable(self._name)
+
+    def refuse(self, why):
+        self.file.refuse(f"{self.place() or 'it'} {why}")
+
+    def _member(self, name):
+        """None where there is none, or it is null."""
+        return self.value.get(name) if type(self.value) is dict else None
+
+    def has(self, name):
+        """There, and not null."""
+        return self._member(name) is not None
+
+    def at(self, name):
+        if type(self.value) is not dict:
+            self.refuse("is not an object")
+        if name not in self.value:
+            JsonView(None, self.file, self, name).refuse("is missing")
+        return JsonView(self.value[name], self.file, self, name)
+
+    def part(self, name):
+        """The same, or a view of nothing where it is missing."""
+        return self.at(name) if self.has(name) else JsonView(None, self.file, self._above, self._name)
+
+    def elements(self, name=None):
+        """Views of a list's elements."""
+        view = self if name is None else self.at(name)
+        if type(view.value) is not list:
+            view.refuse("is not a list")
+        return [JsonView(value, view.file, view, index) for index, value in enumerate(view.value)]
+
+    def members(self, name=None):
+        """[(key, view)] of an object, in order."""
+        view = self if name is None else self.at(name)
+        if type(view.value) is not dict:
+            view.refuse("is not an object")
+        return [(key, JsonView(value, view.file, view, key)) for key, value in view.value.items()]
+
+    def items(self, name):
+        """Elements of the list `name`; none where it is missing or null."""
+        return self.elements(name) if self.has(name) else []
+
+    def fields(self, name):
+        """Members of the object `name`, in order; none where it is missing or null."""
+        return self.members(name) if self.has(name) else []
+
+    def number(self, name=None):
+        value = self.value if name is None else self._member(name)
+        if type(value) is float and math.isfinite(value):
+            return value
+        view = self if name is None else self.at(name)
+        if type(value) not in (int, float):
+            view.refuse("is not a number")
+        if not -1.7e308 < value < 1.7e308:
+            view.refuse("is out of range")
+        return float(value)
+
+    def number_if_any(self, name):
+        """NaN where it is missing or null."""
+        value = self._member(name)
+        if value is None:
+            return math.nan
+        return value if type(value) is float and math.isfinite(value) else self.number(name)
+
+    def whole(self, least, most, name=None):
+        """A whole number, written as one, within these bounds."""
+        value = self.value if name is None else self._member(name)
+        if type(value) is int and least <= value <= min(most, _MOST_EXACT):
+            return value
+        view = self if name is None else self.at(name)
+        return view.refuse(f"is not a whole number from {least}")
+
+    def count(self, name=None, least=0):
+        return self.whole(least, _MOST_EXACT, name)
+
+    def positive(self, name=None):
+        return self.count(name, 1)
+
+    def text(self, name=None):
+        """For people: at most 10,000 bytes, without control characters but line ends and tabs."""
+        view = self if name is None else self.at(name)
+        text = view.raw_text()
+        if _CONTROL.search(text):
+            view.refuse("has control characters")
+        if len(text.encode("utf-8", "replace")) > _LONGEST_TEXT:
+            view.refuse(f"is longer than {_LONGEST_TEXT} bytes")
+        return text
+
+    def raw_text(self, name=None):
+        """Whatever it holds."""
+        view = self if name is None else self.at(name)
+        if type(view.value) is not str:
+            view.refuse("is not a text")
+        return view.value
+
+    def text_if_any(self, name):
+        """Empty where it is missing or null."""
+        return self.text(name) if self.has(name) else ""
+
+    def flag(self, name=None):
+        view = self if name is None else self.at(name)
+        if type(view.value) is not bool:
+            view.refuse("is neither true nor false")
+        return view.value
+
+    def require_kind(self, schema, what):
+        """Refuses another kind than that of the field `schema`: "it is no WHAT"."""
+        if self._member("schema") != schema:
+            self.refuse(f"is no {what}")
+
+    def require_schema(self, schema, version, what):
+        """The kind, and the version in `schema_version`, with the remedy for a file that another version wrote."""
+        self.require_kind(schema, what)
+        found = self.count("schema_version")
+        if found != version:
+            other = InputFile(self.file.path, "read it with the rueda that wrote it", self.file.name)
+            other.refuse(f"its schema_version is {found}, and this rueda reads {version}")

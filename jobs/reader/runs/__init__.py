@@ -1,0 +1,1 @@
+"""The files that runs left, as records in memory."""

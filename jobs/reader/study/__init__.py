@@ -1,0 +1,1 @@
+"""Runs sorted into series, and the figures that follow."""
