@@ -184,7 +184,7 @@ Observations read_keras_log(const KerasLog& log);
 /// The observations of the chapter whose figures docs/published.md discusses have this source.
 inline constexpr const char* kBookSource = "Torres 2026, ch. 10";
 
-/// The published runs of docs/data/published.json, which is compiled into the
+/// The published runs of jobs/reader/handin/published.json, which is compiled into the
 /// program. `which` is a set ("book", "nyu"), or "all". Throws InputError
 /// naming the sets for any other word.
 Observations published(const std::string& which);
