@@ -30,16 +30,23 @@ class InputFile:
         """Raises Unusable."""
         raise Unusable(f"{self.name}: {why}; {self.remedy}")
 
-    def read(self, most_bytes=MOST_BYTES):
-        """All bytes of a regular file: a pipe or a device might never end. Raises Unusable."""
+    def open(self, most_bytes=MOST_BYTES):
+        """A regular file of at most that size, for reading bytes: a pipe or a device might never end. Raises Unusable."""
         try:
-            with open_regular(self.path) as file:
-                size = os.fstat(file.fileno()).st_size
-                if size > most_bytes:
-                    self.refuse(f"it has {size} bytes, more than the {most_bytes} that are read")
-                content = file.read(most_bytes + 1)
+            file = open_regular(self.path)
         except OSError as error:
             self.refuse(_why_unopened(self.path, error))
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            file.close()
+            self.refuse(f"it has {size} bytes, more than the {most_bytes} that are read")
+        return file
+
+    def read(self, most_bytes=MOST_BYTES):
+        """All bytes of a regular file. Raises Unusable."""
+        with self.open(most_bytes) as file:
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(most_bytes + 1)
         if len(content) > most_bytes:
             self.refuse("it grows while it is read")
         if size == 0 and content:
