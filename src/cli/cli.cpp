@@ -97,13 +97,13 @@ void add_evaluate(CLI::App& app, Request& request) {
       "  mpirun -n 2 rueda evaluate --init-weights runs/resnet20-np2-1 --plot matrix.png");
   auto& options = options_of<EvaluateOptions>(command, request);
   TrainConfig& config = options.train;
-  add_text(command, "--init-weights", config.init_weights, "PATH",
+  add_text(command, "--init-weights", config.model.init_weights, "PATH",
            "Weights to score: a .safetensors file, a checkpoint, or a run directory, of which the "
            "latest checkpoint is taken, else the final weights; a checkpoint and a run directory "
            "bring the options of their run")
       ->required();
-  add_backend(command, config.backend, "Device that computes");
-  add_number(command, "--batch-per-rank", config.batch_per_rank, "N",
+  add_backend(command, config.device.backend, "Device that computes");
+  add_number(command, "--batch-per-rank", config.batch.per_rank, "N",
              "Images that a rank computes at once, up to 256");
   add_text(command, "--predictions", options.predictions, "FILE",
            "Writes a CSV line for each image to this file: label, predicted class, probabilities");
@@ -118,12 +118,12 @@ void add_evaluate(CLI::App& app, Request& request) {
   command.parse_complete_callback([&command, &config] {
     if (command.count("--batch-per-rank") > 0) config.given.insert("batch-per-rank");
     std::error_code none;
-    if (!std::filesystem::is_directory(config.init_weights, none)) return;
-    if (const auto kept = take_kept_weights(command, config, config.init_weights)) {
-      config.init_weights = *kept;
+    if (!std::filesystem::is_directory(config.model.init_weights, none)) return;
+    if (const auto kept = take_kept_weights(command, config, config.model.init_weights)) {
+      config.model.init_weights = *kept;
       return;
     }
-    config.resume = std::exchange(config.init_weights, "");
+    config.checkpoints.resume = std::exchange(config.model.init_weights, "");
     apply_resumed_options(command, config, LoadFor::evaluation);
   });
 }

@@ -89,7 +89,7 @@ inline void add_backend(CLI::App& app, BackendChoice& value, const std::string& 
 void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config);
 
 /// Gives the options of `command` that are still open their values of the run
-/// that `config.resume` means. A checkpoint that cannot be read is left to
+/// that `config.checkpoints.resume` means. A checkpoint that cannot be read is left to
 /// find_resume_point.
 void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor purpose);
 

@@ -166,7 +166,7 @@ std::string recipe_of(const TrainConfig& config) {
   std::string text = "# for rueda train --config FILE, on the same number of ranks\n";
   for (const TrainOption& option : train_options()) {
     const std::string name = option.name;
-    const bool idle = name == (config.global_batch == 0 ? "global-batch" : "batch-per-rank");
+    const bool idle = name == (config.batch.global == 0 ? "global-batch" : "batch-per-rank");
     if (idle || name == "run-dir" || name == "resume") continue;
     const auto add = [&]<typename Value>(const Value& value) {
       if constexpr (!std::is_same_v<Value, std::monostate>) {

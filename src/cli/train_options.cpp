@@ -49,7 +49,7 @@ bool is_idle(const Json& options, const std::string& name) {
 /// Whether this run writes the file that the option names.
 bool is_written(const TrainOption& option, const TrainConfig& config) {
   const auto* text = std::get_if<Text>(&option.kind);
-  return text != nullptr && text->written_with != nullptr && config.*text->written_with;
+  return text != nullptr && text->is_written != nullptr && text->is_written(config);
 }
 
 /// Throws InputError where a resumed run used what was removed since.
@@ -73,7 +73,7 @@ struct Recorded {
 /// The text of an option that is a path, for use from here. Throws InputError where data are gone.
 std::string path_from_here(const std::string& name, const std::string& path,
                            const Recorded& recorded) {
-  if (name == "data" && path == TrainConfig().data) return path;  // drawn
+  if (name == "data" && path == TrainConfig().data.path) return path;  // drawn
   const std::string found = recorded_path(path, recorded.folder);
   std::error_code none;
   const bool is_read = name == "data" || name == "compute-from";
@@ -143,7 +143,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::strin
 void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
   app.option_defaults()->group(option.group);
   if (const auto* flag = std::get_if<Flag>(&option.kind)) {
-    app.add_flag(name_of(option), config.*flag->member, option.help);
+    app.add_flag(name_of(option), flag->place.of(config), option.help);
     return;
   }
   std::string placeholder = option.placeholder;
@@ -158,7 +158,7 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor
   const Json options = Json::parse(manifest->config);
   refuse_removed(command, options, resume_words(config, purpose));
   // Buckets that were chosen stay, whatever a measurement would say now.
-  if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
+  if (config.sums.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
   apply_recorded(command, config, {options, resume_words(config, purpose), manifest->folder});
 }
 
@@ -214,7 +214,8 @@ void add_train(CLI::App& app, Request& request) {
     if (!recipe->empty()) apply_recipe(command, *recipe);
     for (const TrainOption& option : train_options())
       if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
-    if (!config.resume.empty()) apply_resumed_options(command, config, LoadFor::training);
+    if (!config.checkpoints.resume.empty())
+      apply_resumed_options(command, config, LoadFor::training);
   });
 }
 

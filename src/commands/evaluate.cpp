@@ -85,11 +85,11 @@ class Evaluation {
   /// Returns the text of --json on rank 0, and an empty one elsewhere.
   std::string run() {
     std::vector<float> logits;
-    Evaluator evaluator(world_, *replica_, data_.test, config_, config_.batch_per_rank);
+    Evaluator evaluator(world_, *replica_, data_.test, config_, config_.batch.per_rank);
     log(LogLevel::info, fmt::format("scores {} on {}", counted(data_.test.size(), "test image"),
                                     counted(std::size_t(world_.size()), "rank")));
     const Score score = [&] {
-      ScoreBar bar(config_.progress, world_.rank() == 0);
+      ScoreBar bar(config_.output.progress, world_.rank() == 0);
       return evaluator.score(&logits, &bar);
     }();
     std::string json;
@@ -114,13 +114,13 @@ class Evaluation {
   std::size_t classes() const { return data_.class_names.size(); }
 
   void find_weights() {
-    weights_ = config_.init_weights;
+    weights_ = config_.model.init_weights;
     const auto point = find_resume_point(world_, config_, LoadFor::evaluation);
     if (!point) return;
     const Manifest& m = point->manifest;
     weights_ = point->checkpoint + "/" + kCheckpointWeightsName;
     if (!config_.given.contains("batch-per-rank"))  // the same batches give the same bits
-      config_.batch_per_rank = even_split(m.global_batch, m.world * m.micro_batches, 0).size();
+      config_.batch.per_rank = even_split(m.global_batch, m.world * m.micro_batches, 0).size();
   }
 
   /// A run that goes on may have removed the checkpoint that was found: then its latest one counts.
@@ -131,7 +131,9 @@ class Evaluation {
         return load_weights(*graph_, weights_);
       } catch (const InputError&) {
         std::error_code none;
-        if (left == 0 || config_.resume.empty() || std::filesystem::exists(weights_, none)) throw;
+        if (left == 0 || config_.checkpoints.resume.empty() ||
+            std::filesystem::exists(weights_, none))
+          throw;
         weights_ = latest_checkpoint(config_, LoadFor::evaluation).checkpoint + "/" +
                    kCheckpointWeightsName;
         log(LogLevel::info,
@@ -142,16 +144,16 @@ class Evaluation {
 
   /// Rank 0's weights go to the other ranks.
   void open_replica() {
-    const int threads = job_.agree_on_cores(config_.threads).choice.threads;
+    const int threads = job_.agree_on_cores(config_.device.threads).choice.threads;
     const BackendOptions options = options_of(config_, threads);
     together(world_, [&] {
-      graph_ = build_model(config_.model, config_.image_size, int(classes()));
+      graph_ = build_model(config_.model.name, config_.model.image_size, int(classes()));
       backend_ = open_backend(options);
     });
     agree_on_engines(world_, config_, options, *backend_, {});
     together(world_, [&] {
       const auto plan = plan_evaluation(data_.test.size(), std::size_t(world_.size()),
-                                        std::size_t(world_.rank()), config_.batch_per_rank);
+                                        std::size_t(world_.rank()), config_.batch.per_rank);
       replica_ = std::make_unique<Replica>(*graph_, *backend_, std::vector<std::size_t>(),
                                            plan.batch_sizes());
       if (world_.rank() == 0) upload_weights(*replica_, read_weights());
@@ -181,7 +183,7 @@ class Evaluation {
     const std::string head = fmt::format(
         "weights   {}\ndata      {}{}, {}\nloss      {}\naccuracy  {}\ntime      {} s\n\n",
         one_line(weights_), one_line(data_.source),
-        config_.data == "synthetic" ? " (drawn; --data names others)" : "",
+        config_.data.path == "synthetic" ? " (drawn; --data names others)" : "",
         counted(score.samples, "test image"), metric_text(score.loss), metric_text(score.accuracy),
         seconds_text(score.seconds));
     return head + (classes() <= kMostColumns ? matrix_text(score, counts) : list_text(counts));

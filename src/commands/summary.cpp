@@ -89,10 +89,10 @@ void check_classes(int classes) {
 
 void validate(const SummaryOptions& options) {
   TrainConfig config;  // the same limits as for training
-  config.model = options.model;
-  config.image_size = options.image_size;
-  config.batch_per_rank = options.batch_per_rank;
-  config.threads = options.threads;
+  config.model.name = options.model;
+  config.model.image_size = options.image_size;
+  config.batch.per_rank = options.batch_per_rank;
+  config.device.threads = options.threads;
   validate(config);
   if (!options.memory.empty()) parse_memory(options.memory);
   require(options.roofline.empty() || wants_cuda(options.backend) ||

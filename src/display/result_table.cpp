@@ -167,7 +167,7 @@ std::string device_table(const RunRecord& run) {
 /// The input mode, and the work on batches during the same steps, hidden or not.
 std::string input_text(const RunRecord& run, const StepBreakdown& b) {
   std::string text = input_mode_text(run.config);
-  if (run.epochs.empty() || run.config.input == InputMode::resident) return text;
+  if (run.epochs.empty() || run.config.data.input == InputMode::resident) return text;
   text += fmt::format("; per step preparing {} ms of all workers together",
                       milliseconds(b.prepare.mean));
   if (b.copy_bytes.mean == 0) return text;
@@ -204,10 +204,10 @@ std::string steady(const RunRecord& run) {
 }
 
 std::string target(const RunRecord& run) {
-  if (!run.config.target_accuracy) return "";
-  const char* figure = run.config.eval_every > 0 ? "val_accuracy" : "accuracy";
+  if (!run.config.training.target_accuracy) return "";
+  const char* figure = run.config.training.eval_every > 0 ? "val_accuracy" : "accuracy";
   const std::string wanted =
-      fmt::format("{} {}", figure, setting_text(*run.config.target_accuracy));
+      fmt::format("{} {}", figure, setting_text(*run.config.training.target_accuracy));
   if (!run.seconds_to_target) return wanted + " not reached";
   return wanted + " after " + with_unit(*run.seconds_to_target);
 }
@@ -278,7 +278,7 @@ std::string longest_gap(const RunRecord& run) {
 
 /// With --balance: of equal parts, and of each epoch in which they changed.
 std::string images_per_rank(const RunRecord& run) {
-  if (run.config.balance.equal() || run.ranks.size() < 2) return "";
+  if (run.config.batch.balance.equal() || run.ranks.size() < 2) return "";
   std::vector<std::size_t> shown;
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
     shown.push_back(even_split(run.global_batch, run.ranks.size(), rank).size());
@@ -309,7 +309,7 @@ std::string totals(const RunRecord& run) {
 }
 
 std::string files(const RunRecord& run) {
-  const std::string where = one_line(run.config.run_dir);
+  const std::string where = one_line(run.config.output.run_dir);
   std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n", where, kRunJsonName,
                                  kEpochsCsvName, kStepsCsvName);
   if (!run.checkpoints.empty()) text += "  " + one_line(run.checkpoints.back().path) + "/\n";
@@ -326,9 +326,9 @@ constexpr const char* kDefinitions =
 }  // namespace
 
 std::string audit_text(const RunRecord& run) {
-  if (run.config.audit_every == 0) return "";
+  if (run.config.checks.audit_every == 0) return "";
   std::string steps = counted(run.audit.steps, "step");
-  if (run.config.audit_by == AuditBy::self) steps += ", each rank by itself";
+  if (run.config.checks.audit_by == AuditBy::self) steps += ", each rank by itself";
   if (run.audit.findings.empty()) return steps + ", no wrong arithmetic";
   return steps + ", " + counted(run.audit.findings.size(), "finding");
 }

@@ -29,11 +29,12 @@ std::string item(const char* label, const std::string& text) {
 std::string model(const RunRecord& run) {
   const TrainConfig& c = run.config;
   std::string text = fmt::format(
-      "{} for {}x{} images in {}, {} trainable parameters, {} non-trainable", c.model, c.image_size,
-      c.image_size, to_string(c.precision), count_text(run.parameters), count_text(run.statistics));
+      "{} for {}x{} images in {}, {} trainable parameters, {} non-trainable", c.model.name,
+      c.model.image_size, c.model.image_size, to_string(c.device.precision),
+      count_text(run.parameters), count_text(run.statistics));
   if (run.train_flops_per_image > 0)
     text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
-  if (!c.init_weights.empty()) text += ", weights from " + c.init_weights;
+  if (!c.model.init_weights.empty()) text += ", weights from " + c.model.init_weights;
   return text;
 }
 
@@ -50,15 +51,16 @@ std::string of_each_rank(const RunRecord& run) {
   const std::vector<std::size_t>& batches = run.rank_batches;
   const auto [least, most] = std::ranges::minmax(batches);
   if (least == most) return fmt::format("{} per rank", most);
-  if (run.config.balance.equal()) return fmt::format("{} to {} per rank", least, most);
-  const char* how = run.config.balance.by_speed ? "by speed" : "as given";
+  if (run.config.batch.balance.equal()) return fmt::format("{} to {} per rank", least, most);
+  const char* how = run.config.batch.balance.by_speed ? "by speed" : "as given";
   return fmt::format("{} per rank ({})", images_text(batches), how);
 }
 
 std::string batch(const RunRecord& run) {
   std::string text = fmt::format("{} global", run.global_batch);
   if (!run.rank_batches.empty()) text += ", " + of_each_rank(run);
-  if (run.config.accumulate > 1) text += fmt::format(" in {} micro-batches", run.config.accumulate);
+  if (run.config.batch.accumulate > 1)
+    text += fmt::format(" in {} micro-batches", run.config.batch.accumulate);
   return text + fitted(run);
 }
 
@@ -75,14 +77,14 @@ std::string last_batch(const RunRecord& run) {
 std::string learning_rate(const RunRecord& run) {
   const TrainConfig& c = run.config;
   std::string text = setting_text(run.learning_rate) + " (not scaled)";
-  if (c.scale_lr == ScaleLr::linear) {
-    text = fmt::format("{} x {}/{} = {:.6g} (linear scaling)", setting_text(c.lr), run.global_batch,
-                       c.base_batch, run.learning_rate);
+  if (c.optimizer.scale_lr == ScaleLr::linear) {
+    text = fmt::format("{} x {}/{} = {:.6g} (linear scaling)", setting_text(c.optimizer.lr),
+                       run.global_batch, c.optimizer.base_batch, run.learning_rate);
   }
-  text += fmt::format(", {} schedule", to_string(c.lr_schedule));
-  if (c.warmup_epochs > 0)
-    text += fmt::format(" after {} {} of warm-up", setting_text(c.warmup_epochs),
-                        plural(c.warmup_epochs, "epoch"));
+  text += fmt::format(", {} schedule", to_string(c.optimizer.lr_schedule));
+  if (c.optimizer.warmup_epochs > 0)
+    text += fmt::format(" after {} {} of warm-up", setting_text(c.optimizer.warmup_epochs),
+                        plural(c.optimizer.warmup_epochs, "epoch"));
   return text;
 }
 
@@ -201,7 +203,7 @@ std::string memory(const Ranks& ranks) {
 
 /// What MPI reads; nccl does without MPI.
 std::string transport(const RunRecord& run) {
-  if (run.config.all_reduce == Algorithm::nccl || run.transport.empty()) return "";
+  if (run.config.sums.algorithm == Algorithm::nccl || run.transport.empty()) return "";
   if (run.transport == "staged") return ", staged through host memory";
   return ", " + run.transport + " memory";
 }
@@ -213,7 +215,7 @@ std::string all_reduce(const RunRecord& run) {
   if (!run.all_reduce_details.empty()) text += ", " + run.all_reduce_details;
   text += fmt::format("; {} per step", bytes);
   if (run.bucket_bytes.size() > 1) text += fmt::format(" in {} buckets", run.bucket_bytes.size());
-  if (run.config.bucket_mb == kAutoBucketMb)
+  if (run.config.sums.bucket_mb == kAutoBucketMb)
     text += fmt::format(" (auto took --bucket-mb {})", setting_text(run.bucket_mb));
   if (run.overlaps) text += ", while backward computes";
   return text;
@@ -222,24 +224,25 @@ std::string all_reduce(const RunRecord& run) {
 std::string data(const RunRecord& run) {
   std::string source = run.data_source;
   const bool asked = run.config.given.contains("data") || !run.resumptions.empty();
-  if (run.config.data == "synthetic" && !asked) source += ", drawn because --data was not given";
+  if (run.config.data.path == "synthetic" && !asked)
+    source += ", drawn because --data was not given";
   return fmt::format("{}: {} of {} for training, {} for testing", source,
                      counted(run.train_images, "image"), counted(run.classes, "class"),
                      count_text(run.test_images));
 }
 
 std::string optimizer(const TrainConfig& c) {
-  std::string text = "SGD, momentum " + setting_text(c.momentum);
-  if (c.nesterov) text += " (Nesterov)";
-  return text + ", weight decay " + setting_text(c.weight_decay);
+  std::string text = "SGD, momentum " + setting_text(c.optimizer.momentum);
+  if (c.optimizer.nesterov) text += " (Nesterov)";
+  return text + ", weight decay " + setting_text(c.optimizer.weight_decay);
 }
 
 }  // namespace
 
 std::string input_mode_text(const TrainConfig& config) {
-  if (config.input == InputMode::resident) return "resident: the device makes each batch";
-  if (config.input_workers == 0) return "stream: the thread that trains prepares each batch";
-  return "stream: batches prepared by " + counted(config.input_workers, "host thread") +
+  if (config.data.input == InputMode::resident) return "resident: the device makes each batch";
+  if (config.data.input_workers == 0) return "stream: the thread that trains prepares each batch";
+  return "stream: batches prepared by " + counted(config.data.input_workers, "host thread") +
          " of each rank";
 }
 
@@ -264,7 +267,7 @@ std::string start_block(const RunRecord& run) {
          rank_lines(run.ranks) + limits(run.ranks) + item("batch", batch(run) + "; " + steps) +
          item("lr", learning_rate(run)) + item("optimizer", optimizer(c)) +
          item("all-reduce", all_reduce(run)) + item("memory", memory(run.ranks)) +
-         item("run in", c.run_dir);
+         item("run in", c.output.run_dir);
 }
 
 }  // namespace rueda

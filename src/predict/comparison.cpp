@@ -21,7 +21,7 @@ Scheme scheme_of(const RunResult& run) {
 }
 
 bool is_of_network(const RunResult& run, const CostFit& fit) {
-  return run.config.model == fit.network && image_size_of(run) == fit.image_size &&
+  return run.config.model.name == fit.network && image_size_of(run) == fit.image_size &&
          run.classes == fit.classes;
 }
 
@@ -30,7 +30,7 @@ Scenario scenario_of(const RunResult& run) {
   return {.ranks = run.world_size(),
           .global_batch = run.global_batch,
           .images = std::size_t(observe(run).images),
-          .micro_batches = run.config.accumulate,
+          .micro_batches = run.config.batch.accumulate,
           .scheme = scheme_of(run),
           .overlap = run.overlaps};
 }

@@ -191,7 +191,7 @@ ComputeFit fit_compute(const Runs& all) {
   ComputeFit result;
   std::vector<PairRow> rows;
   for (const RunResult& run : runs) {
-    const auto micro = double(run.config.accumulate);
+    const auto micro = double(run.config.batch.accumulate);
     rows.push_back({1, mean_batch(run) / micro, compute_of(run) / micro});
   }
   result.fit = fit_pair(rows);

@@ -28,7 +28,7 @@ std::string words(const std::set<std::string>& names) {
 /// The network whose runs are fitted.
 std::string network_that_ran(const Runs& runs, const std::string& wanted) {
   std::set<std::string> names;
-  for (const RunResult& run : runs) names.insert(run.config.model);
+  for (const RunResult& run : runs) names.insert(run.config.model.name);
   if (names.count(wanted) > 0 || names.empty()) return wanted;
   if (names.size() == 1) return *names.begin();
   std::string which = "say by --model which one is meant";
@@ -41,7 +41,7 @@ void require_one_kind(const Runs& runs) {
   std::set<std::string> kinds;
   for (const RunResult& run : runs) {
     kinds.insert(fmt::format("{} in {} at {} pixels with {} classes", run.ranks.front().backend,
-                             run.precision, run.config.image_size, run.classes));
+                             run.precision, run.config.model.image_size, run.classes));
   }
   require(kinds.size() <= 1, "the runs to fit the compute time to are not of one kind: " +
                                  words(kinds) + "; give those of one");
@@ -62,7 +62,7 @@ void require_one_machine(const Runs& runs) {
 /// one network, on one kind of device.
 Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   const std::string ran = network_that_ran(runs, target.model);
-  std::erase_if(runs, [&](const RunResult& run) { return run.config.model != ran; });
+  std::erase_if(runs, [&](const RunResult& run) { return run.config.model.name != ran; });
   require_one_kind(runs);
   require_one_machine(runs);
   fit.network = target.model;
@@ -82,7 +82,7 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
 
 /// Whether the network that the model is for was run.
 bool is_what_ran(const CostFit& fit, const RunResult& ran) {
-  return fit.network == ran.config.model && fit.image_size == image_size_of(ran) &&
+  return fit.network == ran.config.model.name && fit.image_size == image_size_of(ran) &&
          fit.classes == ran.classes;
 }
 
@@ -94,15 +94,15 @@ std::string classes_text(const CostFit& fit, const RunResult& ran) {
 
 /// For a network, an image size or a number of classes that was not run: by FLOPs.
 void scale_by_flops(CostFit& fit, const RunResult& ran, const Graph& graph) {
-  const Graph other = build_model(ran.config.model, int(image_size_of(ran)), int(ran.classes));
+  const Graph other = build_model(ran.config.model.name, int(image_size_of(ran)), int(ran.classes));
   const double factor = double(training_flops(graph)) / double(training_flops(other));
   fit.model.compute.per_image *= factor;
   fit.model.compute.update *= double(graph.parameter_count()) / double(other.parameter_count());
   fit.notes.push_back(fmt::format(
       "{} at {} pixels{} was not run: its time of an image is that of {} at {} pixels times "
       "{:.3g}, the ratio of FLOPs. This assumes the same FLOPs a second for both.",
-      fit.network, fit.image_size, classes_text(fit, ran), ran.config.model, image_size_of(ran),
-      factor));
+      fit.network, fit.image_size, classes_text(fit, ran), ran.config.model.name,
+      image_size_of(ran), factor));
 }
 
 ComputeModel given_compute(const Given& given) {
@@ -133,7 +133,7 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
         "All runs had {} images in a micro-batch, so the fit cannot separate t0, the time that "
         "does not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
         "batches and of the last, partial step of an epoch uncertain.",
-        ran.rank_batches.front() / ran.config.accumulate, fixed));
+        ran.rank_batches.front() / ran.config.batch.accumulate, fixed));
   }
   if (!is_what_ran(fit, ran)) scale_by_flops(fit, ran, graph);
 }
@@ -195,7 +195,7 @@ void set_machine(CostFit& fit, const Target& target, const Given& given) {
 
 void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Graph& graph) {
   const bool as_run = !target.bucket_mb && !runs.empty() &&
-                      fit.network == runs.front().config.model &&
+                      fit.network == runs.front().config.model.name &&
                       fit.classes == runs.front().classes && !runs.front().bucket_bytes.empty();
   if (as_run) {
     fit.model.buckets = bucket_schedule(graph, runs.front().bucket_bytes);

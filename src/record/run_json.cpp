@@ -82,19 +82,21 @@ Json micro_batch_asked(const RunFacts& run) {
 
 /// Without workers, the thread that trains prepares batches itself.
 Json input_json(const RunFacts& run) {
-  Json j = {{"mode", to_string(run.config.input)}, {"workers_per_rank", nullptr}};
-  if (run.config.input == InputMode::stream) j["workers_per_rank"] = run.config.input_workers;
+  Json j = {{"mode", to_string(run.config.data.input)}, {"workers_per_rank", nullptr}};
+  if (run.config.data.input == InputMode::stream)
+    j["workers_per_rank"] = run.config.data.input_workers;
   return j;
 }
 
 Json timed_json(const RunFacts& run) { return fields_or_null(run.timed, kTimedFields); }
 
-const std::tuple kModelFields{ShownField{"name", in(&RunFacts::config, &TrainConfig::model)},
-                              Field{"image_size", in(&RunFacts::config, &TrainConfig::image_size)},
-                              IfAny{"classes", &RunFacts::classes},
-                              IfAny{"trainable_parameters", &RunFacts::parameters},
-                              IfAny{"non_trainable_parameters", &RunFacts::statistics},
-                              NanField{"train_flops_per_image", &RunFacts::train_flops_per_image}};
+const std::tuple kModelFields{
+    ShownField{"name", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::name)},
+    Field{"image_size", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::image_size)},
+    IfAny{"classes", &RunFacts::classes},
+    IfAny{"trainable_parameters", &RunFacts::parameters},
+    IfAny{"non_trainable_parameters", &RunFacts::statistics},
+    NanField{"train_flops_per_image", &RunFacts::train_flops_per_image}};
 
 const std::tuple kDataFields{IfAny{"source", &RunFacts::data_source},
                              Field{"train_images", &RunFacts::train_images},
@@ -103,7 +105,7 @@ const std::tuple kDataFields{IfAny{"source", &RunFacts::data_source},
 const std::tuple kBatchFields{
     Field{"global", &RunFacts::global_batch},
     IfAny{"per_rank", &RunFacts::rank_batches},
-    Field{"micro_batches", in(&RunFacts::config, &TrainConfig::accumulate)},
+    Field{"micro_batches", in(&RunFacts::config, &TrainConfig::batch, &BatchConfig::accumulate)},
     IfAny{"micro_batch", &RunFacts::micro_batch},
     Field{"micro_batch_asked", micro_batch_asked},
     IfAny{"steps_per_epoch", &RunFacts::steps_per_epoch}};

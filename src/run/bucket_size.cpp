@@ -55,7 +55,7 @@ double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
     if (timed)
       backward = timed->seconds * predict::ComputeModel().backward_share;
     else
-      backward = backward_seconds(images, count, config.image_size, replica);
+      backward = backward_seconds(images, count, config.model.image_size, replica);
   });
   backward = max_over_ranks(group, backward);
   const predict::Link sum = sum_cost(group, replica, all_reduce);

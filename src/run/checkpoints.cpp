@@ -100,9 +100,9 @@ RunCheckpoints::RunCheckpoints(Job& job, Replica& replica, RunRecord& run,
                                std::vector<std::string> data)
     : job_(job), replica_(replica), run_(run), data_(std::move(data)) {
   if (!job_.speaks()) return;
-  const auto directory = fs::path(run_.config.run_dir) / kCheckpointsName;
-  writer_ = std::make_unique<CheckpointWriter>(directory, replica_.graph(), run_.config.keep,
-                                               run_.checkpoints);
+  const auto directory = fs::path(run_.config.output.run_dir) / kCheckpointsName;
+  writer_ = std::make_unique<CheckpointWriter>(directory, replica_.graph(),
+                                               run_.config.checkpoints.keep, run_.checkpoints);
 }
 
 void RunCheckpoints::save(const TrainPosition& position, std::span<float> velocities) {
@@ -126,7 +126,7 @@ void RunCheckpoints::wait_for_writer() {
 /// in which the watchdog of training sees no rank that has stopped.
 void RunCheckpoints::await_writer() {
   const Stopwatch watch;
-  const double most = kDiskPatience * double(run_.config.stall_seconds);
+  const double most = kDiskPatience * double(run_.config.checks.stall_seconds);
   for (bool busy = true; busy;) {
     job_.on_rank_0([&] {
       busy = !writer_->wait_for(std::chrono::milliseconds(500));
@@ -141,7 +141,7 @@ void RunCheckpoints::leave_disk(double seconds) {
   print_error(fmt::format(
       "the last checkpoint is still being written after {} s: look at the disk of {}, and go on "
       "with --resume auto from the checkpoint before it, if there is one",
-      std::lround(seconds), run_.config.run_dir));
+      std::lround(seconds), run_.config.output.run_dir));
   job_.session().abort(ExitCode::run_failed);
 }
 
@@ -152,12 +152,12 @@ void RunCheckpoints::download(std::span<float> from, std::vector<float>& to) {
 
 Manifest RunCheckpoints::manifest_at(const TrainPosition& position) const {
   TrainConfig config = run_.config;
-  config.bucket_mb = run_.bucket_mb;                                     // what was chosen stays
-  if (config.global_batch > 0) config.global_batch = run_.global_batch;  // it may be halved
+  config.sums.bucket_mb = run_.bucket_mb;                                // what was chosen stays
+  if (config.batch.global > 0) config.batch.global = run_.global_batch;  // it may be halved
   return {.position = position,
           .steps_per_epoch = run_.steps_per_epoch,
           .world = run_.ranks.size(),
-          .micro_batches = run_.config.accumulate,
+          .micro_batches = run_.config.batch.accumulate,
           .global_batch = run_.global_batch,
           .written_at = utc_now(),
           .versions = run_.versions,

@@ -14,9 +14,9 @@
 namespace rueda {
 
 Console::Console(const RunRecord& run, bool speaks, const ReduceJournal& journal)
-    : epochs_(run.config.epochs), steps_(run.steps_per_epoch), journal_(journal) {
+    : epochs_(run.config.training.epochs), steps_(run.steps_per_epoch), journal_(journal) {
   const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
-  mode_ = progress_mode(run.config.progress, terminal);
+  mode_ = progress_mode(run.config.output.progress, terminal);
   if (!speaks) return;
   bar_.emplace(std::cout, terminal, mode_);
   clears_bar_.emplace([this] { bar_->clear(); });
@@ -63,7 +63,7 @@ void Console::on_epoch(RunRecord& run) {
   const std::string slow = live_->slow_rank_of_epoch();
   if (!slow.empty() && mode_ != ProgressChoice::off) say("  slow: " + slow);
   tell_disturbance(run);
-  const fs::path directory = run.config.run_dir;
+  const fs::path directory = run.config.output.run_dir;
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
                    finished == 1 && run.resumptions.empty());
@@ -102,7 +102,7 @@ void Console::end(const RunRecord& run) {
   say(result_table(run));
   if (run.outcome != "stopped") return;
   say("\nStopped as asked; nothing is lost. Go on with: rueda train --resume " +
-      run.config.run_dir);
+      run.config.output.run_dir);
 }
 
 void Console::fail(RunRecord& run, const std::string& reason) {
@@ -120,11 +120,11 @@ void Console::write_files(const RunRecord& run) {
   if (!bar_) return;
   if (live_) live_->end(run);
   write_run_files(run);
-  if (!run.config.trace.empty()) write_output(run.config.trace, to_trace_json(run));
+  if (!run.config.output.trace.empty()) write_output(run.config.output.trace, to_trace_json(run));
 }
 
 void write_run_files(const RunRecord& run) {
-  const fs::path directory = run.config.run_dir;
+  const fs::path directory = run.config.output.run_dir;
   write_run_json(directory / kRunJsonName, run);
   write_output(directory / kEpochsCsvName, epochs_csv(run.epochs, run, true));
   if (run.epochs.empty() && run.resumptions.empty())

@@ -77,7 +77,7 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
   std::vector<std::string> replaced;
   for (const char* name : kRunFiles)
     if (is_file(directory / name)) replaced.emplace_back(name);
-  require(replaced.empty() || config.overwrite || claim.found_run(),
+  require(replaced.empty() || config.output.overwrite || claim.found_run(),
           "the run directory " + directory.string() + " holds " + joined(replaced, ", ") +
               ", and no run of rueda has been there: choose another with --run-dir, or add "
               "--overwrite to replace what is named");
@@ -87,7 +87,7 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
     require_own_files(checkpoint);
     replaced.push_back(std::string(kCheckpointsName) + "/" + checkpoint.filename().string());
   }
-  if (config.overwrite && !replaced.empty())
+  if (config.output.overwrite && !replaced.empty())
     log(LogLevel::info,
         "--overwrite removes from " + directory.string() + ": " + joined(replaced, ", "));
 }
@@ -95,7 +95,7 @@ void require_replaceable(const TrainConfig& config, const fs::path& directory,
 void make_way(const TrainConfig& config, const fs::path& directory) {
   const std::string outcome = outcome_in(directory);
   require(
-      outcome != "stopped" || config.overwrite,
+      outcome != "stopped" || config.output.overwrite,
       "--resume auto: the run in " + directory.string() + " stopped and left a checkpoint, but " +
           (directory / kCheckpointsName).string() +
           " has none: is a disk not mounted? Bring them back, or add --overwrite to begin anew");
@@ -105,17 +105,17 @@ void make_way(const TrainConfig& config, const fs::path& directory) {
 
 void discard_later(const TrainConfig& config, const std::string& checkpoint,
                    const TrainPosition& from) {
-  std::vector<fs::path> all = list_checkpoints(fs::path(config.run_dir) / kCheckpointsName);
+  std::vector<fs::path> all = list_checkpoints(fs::path(config.output.run_dir) / kCheckpointsName);
   std::erase_if(all, [&from](const fs::path& one) { return !is_later(one, from); });
   for (const fs::path& later : all) {
-    require(config.overwrite || !is_whole(later),
+    require(config.output.overwrite || !is_whole(later),
             "--resume " + checkpoint + ": its run has a later checkpoint, " + later.string() +
                 ": resume from that one, give another --run-dir, or add "
                 "--overwrite to give up what is later");
-    if (config.overwrite) require_own_files(later);  // before any of them goes
+    if (config.output.overwrite) require_own_files(later);  // before any of them goes
   }
   for (const fs::path& later : all) {
-    if (!config.overwrite) {
+    if (!config.output.overwrite) {
       set_checkpoint_aside(later);
       continue;
     }

@@ -53,10 +53,10 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
 std::vector<std::string> remedies_of(const TrainConfig& config, const Backend& backend,
                                      bool resumed) {
   std::vector<std::string> remedies;
-  if (!resumed && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
-  if (config.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
-  if (config.recompute != Recompute::block) remedies.emplace_back("--recompute block");
-  if (!resumed && config.precision != Precision::bf16 && backend.offers(Precision::bf16))
+  if (!resumed && config.batch.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
+  if (config.device.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
+  if (config.device.recompute != Recompute::block) remedies.emplace_back("--recompute block");
+  if (!resumed && config.device.precision != Precision::bf16 && backend.offers(Precision::bf16))
     remedies.emplace_back("--precision bf16");
   return remedies;
 }
@@ -105,10 +105,12 @@ class Fitter {
     return batch / 2;
   }
 
-  bool halves() const { return request_.config.on_oom == OnOom::halve && !request_.batch_is_fixed; }
+  bool halves() const {
+    return request_.config.batch.on_oom == OnOom::halve && !request_.batch_is_fixed;
+  }
 
   bool wants_most() const {
-    return request_.config.global_batch == 0 && request_.config.batch_per_rank == kMostThatFits;
+    return request_.config.batch.global == 0 && request_.config.batch.per_rank == kMostThatFits;
   }
 
   /// Plans once before free memory is measured: libraries load what they need for it.
@@ -198,7 +200,8 @@ class Fitter {
                       "halve), which changes the global batch to {}",
                       asked_, batch, run_.global_batch));
     }
-    if (request_.config.balance.by_speed) run_.most_samples = all_gather(group_, most_samples());
+    if (request_.config.batch.balance.by_speed)
+      run_.most_samples = all_gather(group_, most_samples());
     return {run_, std::move(replica_), asked_, need_, room_.bytes};
   }
 
@@ -219,26 +222,27 @@ class Fitter {
     backend.forget_plans();
     TrainConfig config = request_.config;
     if (batch != asked_) {
-      config.batch_per_rank = batch;
-      config.global_batch = 0;
+      config.batch.per_rank = batch;
+      config.batch.global = 0;
     }
     run_ = plan_run(config, world_, request_.data.train.size(), parts_);
     replica_plan_ = plan_on(backend);
-    const bool streams = config.input == InputMode::stream;
+    const bool streams = config.data.input == InputMode::stream;
     std::size_t held = request_.data.test.size();
-    if (!streams || config.audit_every > 0) held += request_.data.train.size();
+    if (!streams || config.checks.audit_every > 0) held += request_.data.train.size();
     const std::size_t image_bytes = backend.image_bytes(held);
     need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                             message_floats(), image_bytes);
     if (streams)
-      need_.staging = backend.stager_bytes(config.image_size, run_.largest_micro_batch(rank_));
+      need_.staging =
+          backend.stager_bytes(config.model.image_size, run_.largest_micro_batch(rank_));
     return need_;
   }
 
   /// The last plan, on another backend.
   std::unique_ptr<ReplicaPlan> plan_on(Backend& backend) const {
     const TrainConfig& config = request_.config;
-    const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
+    const std::size_t tested = config.training.eval_every > 0 ? request_.data.test.size() : 0;
     const std::size_t largest = run_.largest_micro_batch();
     std::vector<std::size_t> sizes;
     for (const std::size_t rank : ranks_computed())
@@ -247,13 +251,13 @@ class Fitter {
     return std::make_unique<ReplicaPlan>(
         request_.graph, backend, sizes,
         plan_evaluation(tested, world_, rank_, largest, run_.sampler.shares).batch_sizes(),
-        config.recompute, world_);
+        config.device.recompute, world_);
   }
 
   /// Whose micro-batches this rank will compute: an audit computes those of others.
   std::vector<std::size_t> ranks_computed() const {
     const TrainConfig& config = request_.config;
-    if (config.audit_every == 0 || config.audit_by == AuditBy::self) return {rank_};
+    if (config.checks.audit_every == 0 || config.checks.audit_by == AuditBy::self) return {rank_};
     if (run_.sampler.shares.empty()) return {rank_, 0, world_ - 1};  // these have all sizes
     std::vector<std::size_t> all(world_);
     std::iota(all.begin(), all.end(), std::size_t{0});

@@ -23,8 +23,8 @@ constexpr double kLeastStartSeconds = 30;
 /// Ends the run where MPI itself does not start within --stall-seconds. No rank
 /// reads or plans yet, so nothing else takes long. Null where none is wanted.
 std::unique_ptr<Watchdog> watch_start(const TrainConfig& config, const ReduceJournal& journal) {
-  if (config.stall_seconds == 0 || !has_peers()) return nullptr;
-  const double seconds = std::max(kLeastStartSeconds, double(config.stall_seconds));
+  if (config.checks.stall_seconds == 0 || !has_peers()) return nullptr;
+  const double seconds = std::max(kLeastStartSeconds, double(config.checks.stall_seconds));
   return std::make_unique<Watchdog>(
       Watched{rank_by_launcher(), host_name(), journal, seconds, true});
 }
@@ -48,7 +48,7 @@ SelectedDevice select_prepared(const JobRequest& request) {
   SelectedDevice device;
   try {
     if (speaks_for_all()) request.prepare();
-    device = select_device(request.config.backend);  // before MPI looks for one
+    device = select_device(request.config.device.backend);  // before MPI looks for one
   } catch (...) {
     device.failure = std::current_exception();
   }
@@ -62,12 +62,12 @@ Job::Job(Session& session, const SelectedDevice& device, const JobRequest& reque
   const TrainConfig& config = request.config;
   together(world_, [&] {  // meets the ranks that have nothing to do: see refuse_job
     if (device.failure) std::rethrow_exception(device.failure);
-    open_log(config.log_level, config.log_dir, world_.rank());
+    open_log(config.output.log_level, config.output.log_dir, world_.rank());
   });
   require_same(world_, "the program version", version_text());
   require_same(world_, request.what, request.asked);
   log_of_ranks(world_, LogLevel::info, device.remark);
-  check_shared_devices(world_, {world_.host(), uuid_}, config.allow_shared_gpu);
+  check_shared_devices(world_, {world_.host(), uuid_}, config.device.allow_shared_gpu);
 }
 
 void Job::on_rank_0(const std::function<void()>& work) {
@@ -133,8 +133,8 @@ void refuse_job(const Error& error) {
 
 std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& config,
                                 const ReduceJournal& journal, double patience) {
-  if (config.stall_seconds == 0) return nullptr;
-  const double seconds = patience * double(config.stall_seconds);
+  if (config.checks.stall_seconds == 0) return nullptr;
+  const double seconds = patience * double(config.checks.stall_seconds);
   return std::make_unique<Watchdog>(Watched{world.rank(), world.host(), journal, seconds});
 }
 

@@ -37,15 +37,15 @@ double cpu_seconds() {
 LiveStatus::LiveStatus(const RunRecord& run, const ReduceJournal& journal)
     : run_(run),
       journal_(journal),
-      pace_({run.config.epochs, run.steps_per_epoch, run.config.eval_every},
+      pace_({run.config.training.epochs, run.steps_per_epoch, run.config.training.eval_every},
             RankSlots(run.ranks.size()).stride) {
-  status_.model = run.config.model;
+  status_.model = run.config.model.name;
   status_.all_reduce = run.all_reduce;
   status_.world_size = run.ranks.size();
   status_.global_batch = run.global_batch;
   status_.started_at = unix_seconds();
-  status_.at = {.epoch = std::min(run.epochs.size() + 1, run.config.epochs),
-                .epochs = run.config.epochs,
+  status_.at = {.epoch = std::min(run.epochs.size() + 1, run.config.training.epochs),
+                .epochs = run.config.training.epochs,
                 .steps = run.steps_per_epoch};
   if (!run.epochs.empty()) on_epoch(run);  // of an earlier process
   begin_slots();
@@ -178,7 +178,7 @@ RunStatus LiveStatus::snapshot() {
 /// A failure leaves training as it is.
 bool LiveStatus::write() {
   try {
-    write_output(fs::path(run_.config.run_dir) / kStatusName, to_json(snapshot()));
+    write_output(fs::path(run_.config.output.run_dir) / kStatusName, to_json(snapshot()));
     return true;
   } catch (const std::exception& error) {
     trouble_ = std::string(error.what()) + "; rueda watch does not see this run";

@@ -128,7 +128,7 @@ std::string option_of(const Manifest& manifest, const char* name) {
 /// A file that somebody's checkpoint names is not written unasked.
 void note_weights(const ResumePoint& point, const TrainConfig& config) {
   const std::string before = option_of(point.manifest, "save-weights");
-  if (!names_weights(before) || !config.save_weights.empty()) return;
+  if (!names_weights(before) || !config.output.save_weights.empty()) return;
   log(LogLevel::info,
       fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
                   "to have them written at the end",
@@ -139,10 +139,10 @@ void note_weights(const ResumePoint& point, const TrainConfig& config) {
 void note_ranks(const Manifest& m, const TrainConfig& config, std::size_t world) {
   std::string text = fmt::format(
       "resumed on {} instead of {}: the global batch stays {}, {} per rank", counted(world, "rank"),
-      m.world, m.global_batch, counted(config.accumulate, "micro-batch"));
+      m.world, m.global_batch, counted(config.batch.accumulate, "micro-batch"));
   const Deal dealt{m.world, m.micro_batches};
   const bool exact =
-      config.reduce_order == ReduceOrder::fixed && same_tree(dealt, {world, config.accumulate});
+      config.sums.order == ReduceOrder::fixed && same_tree(dealt, {world, config.batch.accumulate});
   if (!exact)
     text +=
         "; not bit for bit as without the change (equal bits need --reduce-order fixed, the same "
@@ -155,29 +155,29 @@ void note_ranks(const Manifest& m, const TrainConfig& config, std::size_t world)
 /// job script says of a rank's batch may be meant for other ranks.
 void choose_batch(const ResumePoint& point, TrainConfig& config, std::size_t world) {
   const Manifest& m = point.manifest;
-  require(config.global_batch == 0 || config.global_batch == m.global_batch,
+  require(config.batch.global == 0 || config.batch.global == m.global_batch,
           fmt::format("--resume: --global-batch is {}, but the run of {} has {}: leave it out",
-                      config.global_batch, point.checkpoint, m.global_batch));
+                      config.batch.global, point.checkpoint, m.global_batch));
   const std::string before = shown(Json::parse(m.config), "batch-per-rank");
   const std::string now_asked = shown(Json::parse(options_json(config)), "batch-per-rank");
   const bool asked = config.given.contains("batch-per-rank") && now_asked != before;
   const std::size_t parts = m.world * m.micro_batches;
   const bool same_parts = parts % world == 0;
-  if (same_parts) config.accumulate = parts / world;
-  config.global_batch = m.global_batch;
-  require(config.accumulate <= kMostSamples,
+  if (same_parts) config.batch.accumulate = parts / world;
+  config.batch.global = m.global_batch;
+  require(config.batch.accumulate <= kMostSamples,
           fmt::format("--resume: {} micro-batches per step are too many for {}: resume on more",
                       parts, counted(world, "rank")));
-  const std::size_t now = world * config.accumulate;
-  config.batch_per_rank = std::max<std::size_t>(1, pieces(m.global_batch, now));
-  require(config.shard != Shard::fixed || now == parts,
+  const std::size_t now = world * config.batch.accumulate;
+  config.batch.per_rank = std::max<std::size_t>(1, pieces(m.global_batch, now));
+  require(config.data.shard != Shard::fixed || now == parts,
           fmt::format("--resume: with --shard fixed the data set is cut into {} slices, which {} "
                       "ranks cannot share evenly: resume on a divisor of {}",
                       parts, world, parts));
-  if (asked && now_asked != std::to_string(config.batch_per_rank))
+  if (asked && now_asked != std::to_string(config.batch.per_rank))
     log(LogLevel::info, fmt::format("--batch-per-rank {} is not taken: a resumed run keeps its "
                                     "global batch of {}, {} per rank",
-                                    now_asked, m.global_batch, config.batch_per_rank));
+                                    now_asked, m.global_batch, config.batch.per_rank));
   if (m.world != world || now != parts) note_ranks(m, config, world);
 }
 
@@ -189,14 +189,14 @@ void compare_plan(const ResumePoint& point, const TrainConfig& config, std::size
           fmt::format("--resume {}: it says that an epoch has {} steps, but {} images in global "
                       "batches of {} are {}: resume from another checkpoint",
                       point.checkpoint, point.manifest.steps_per_epoch, train_images,
-                      config.global_batch, steps));
+                      config.batch.global, steps));
 }
 
 /// Without --run-dir a run goes on where its checkpoint lies.
 void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
-  if (!config.run_dir.empty()) return;
-  config.run_dir = run_directory_of(point.checkpoint);
-  require(!config.run_dir.empty(),
+  if (!config.output.run_dir.empty()) return;
+  config.output.run_dir = run_directory_of(point.checkpoint);
+  require(!config.output.run_dir.empty(),
           "--resume " + point.checkpoint + ": this checkpoint lies in no run directory (" +
               kCheckpointsName + "/): name one to write into with --run-dir");
 }
@@ -204,8 +204,8 @@ void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
 }  // namespace
 
 std::string resume_words(const TrainConfig& config, LoadFor purpose) {
-  if (purpose == LoadFor::evaluation) return "--init-weights " + config.resume;
-  return "--resume " + config.resume;
+  if (purpose == LoadFor::evaluation) return "--init-weights " + config.checkpoints.resume;
+  return "--resume " + config.checkpoints.resume;
 }
 
 std::string run_directory_of(const std::string& checkpoint) {
@@ -220,8 +220,9 @@ std::string run_directory_of(const std::string& checkpoint) {
 }
 
 std::vector<fs::path> resume_candidates(const TrainConfig& config, LoadFor purpose) {
-  if (config.resume == "auto") return list_checkpoints(fs::path(config.run_dir) / kCheckpointsName);
-  const fs::path given = tidy(config.resume);
+  if (config.checkpoints.resume == "auto")
+    return list_checkpoints(fs::path(config.output.run_dir) / kCheckpointsName);
+  const fs::path given = tidy(config.checkpoints.resume);
   std::error_code ignored;
   if (fs::exists(given / kManifestName, ignored)) return {given};
   auto found = list_checkpoints(given / kCheckpointsName);
@@ -252,7 +253,7 @@ ResumePoint latest_checkpoint(const TrainConfig& config, LoadFor purpose) {
 
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config,
                                              LoadFor purpose) {
-  if (config.resume.empty()) return std::nullopt;
+  if (config.checkpoints.resume.empty()) return std::nullopt;
   const std::string text = text_of_rank_0(world, [&]() -> std::string {
     ResumePoint point = latest_checkpoint(config, purpose);
     if (point.checkpoint.empty()) return "";
@@ -265,10 +266,10 @@ std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig
 }
 
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
-  const fs::path path = config.save_weights;
+  const fs::path path = config.output.save_weights;
   if (path.empty() || option_of(manifest, "save-weights") != path.string()) return false;
   const fs::path before = option_of(manifest, "run-dir");
-  return path.is_absolute() || (before.is_relative() && before == config.run_dir);
+  return path.is_absolute() || (before.is_relative() && before == config.output.run_dir);
 }
 
 void adopt(const ResumePoint& point, TrainConfig& config, std::size_t world,
@@ -278,10 +279,10 @@ void adopt(const ResumePoint& point, TrainConfig& config, std::size_t world,
   choose_batch(point, config, world);
   compare_plan(point, config, world, train_images);
   choose_run_directory(point, config);
-  if (point.manifest.position.epochs >= config.epochs)
+  if (point.manifest.position.epochs >= config.training.epochs)
     log(LogLevel::info,
         fmt::format("there is nothing left to train: give --epochs more than {} to go on",
-                    config.epochs));
+                    config.training.epochs));
   note_weights(point, config);
 }
 

@@ -42,7 +42,7 @@ std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig
                                              LoadFor purpose);
 
 /// Whether --save-weights of the run that wrote the checkpoint is, in this
-/// process, the file that `config.save_weights` names: the same path, which is
+/// process, the file that `config.output.save_weights` names: the same path, which is
 /// absolute or was relative to the same directory, as the run directory's
 /// shows.
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);

@@ -31,8 +31,9 @@ void create(const fs::path& directory) {
 
 /// Whether `directory` is --run-dir, which the run makes and tries itself.
 bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
-  return !config.run_dir.empty() &&
-         (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
+  return !config.output.run_dir.empty() &&
+         (fs::path(config.output.run_dir) / "").lexically_normal() ==
+             (directory / "").lexically_normal();
 }
 
 /// Whether `directory` does not exist yet and the run will make it: its own, or one above it.
@@ -42,7 +43,7 @@ bool will_exist(const TrainConfig& config, const fs::path& directory) {
   const auto whole = [&none](const fs::path& path) {
     return fs::absolute(path / "", none).lexically_normal();
   };
-  const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
+  const fs::path run = whole(config.output.run_dir.empty() ? "runs" : config.output.run_dir);
   const fs::path way = run.lexically_relative(whole(directory));
   return !way.empty() && *way.begin() != "..";
 }
@@ -65,16 +66,16 @@ fs::path numbered_directory(const std::string& stem) {
 }
 
 void check_weights_target(const TrainConfig& config, bool own_file) {
-  if (!names_weights(config.save_weights)) return;
-  const fs::path path = config.save_weights;
+  if (!names_weights(config.output.save_weights)) return;
+  const fs::path path = config.output.save_weights;
   std::error_code ignored;
   const auto refuse = [&](const std::string& why, const std::string& remedy) {
-    throw InputError("--save-weights " + config.save_weights + ": " + why + "; " + remedy);
+    throw InputError("--save-weights " + config.output.save_weights + ": " + why + "; " + remedy);
   };
   const std::string obstacle = obstacle_to_output(path);
   if (!path.has_filename() || (fs::exists(fs::symlink_status(path, ignored)) && !obstacle.empty()))
     refuse(obstacle, "give the path of a file to write");
-  if (fs::is_regular_file(path, ignored) && !config.overwrite && !own_file)
+  if (fs::is_regular_file(path, ignored) && !config.output.overwrite && !own_file)
     refuse("there is such a file", "give another path, or add --overwrite");
   const fs::path parent = parent_of(path);
   if (names_run_directory(config, parent)) {
@@ -100,47 +101,51 @@ void check_output_file(const std::string& option, const std::string& path) {
 
 std::string overwrite_remark(const TrainConfig& config) {
   std::error_code none;
-  const bool weights = names_weights(config.save_weights) && fs::exists(config.save_weights, none);
-  const bool replaces =
-      weights || !config.resume.empty() || (!config.run_dir.empty() && holds_run(config.run_dir));
-  if (!config.overwrite || replaces) return "";
+  const bool weights =
+      names_weights(config.output.save_weights) && fs::exists(config.output.save_weights, none);
+  const bool replaces = weights || !config.checkpoints.resume.empty() ||
+                        (!config.output.run_dir.empty() && holds_run(config.output.run_dir));
+  if (!config.output.overwrite || replaces) return "";
   const std::string remark = "--overwrite has nothing to replace: ";
-  if (config.run_dir.empty()) return remark + "the run gets a directory of its own";
-  return remark + config.run_dir + " holds no run";
+  if (config.output.run_dir.empty()) return remark + "the run gets a directory of its own";
+  return remark + config.output.run_dir + " holds no run";
 }
 
 void check_targets(const TrainConfig& config, bool own_weights) {
   check_weights_target(config, own_weights);
-  const fs::path folder = fs::path(config.trace).parent_path();
-  if (!will_exist(config, folder)) check_output_file("--trace", config.trace);
+  const fs::path folder = fs::path(config.output.trace).parent_path();
+  if (!will_exist(config, folder)) check_output_file("--trace", config.output.trace);
 }
 
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint) {
   std::error_code ignored;
-  return fs::equivalent(config.run_dir, run_directory_of(checkpoint), ignored);
+  return fs::equivalent(config.output.run_dir, run_directory_of(checkpoint), ignored);
 }
 
 DirectoryClaim claim_to_resume(const TrainConfig& config) {
-  if (config.resume.empty()) return {};
+  if (config.checkpoints.resume.empty()) return {};
   std::error_code none;
-  fs::path directory = config.resume == "auto" ? config.run_dir : config.resume;
-  if (fs::exists(directory / kManifestName, none)) directory = run_directory_of(config.resume);
+  fs::path directory =
+      config.checkpoints.resume == "auto" ? config.output.run_dir : config.checkpoints.resume;
+  if (fs::exists(directory / kManifestName, none))
+    directory = run_directory_of(config.checkpoints.resume);
   const bool elsewhere =
-      !config.run_dir.empty() && !fs::equivalent(config.run_dir, directory, none);
+      !config.output.run_dir.empty() && !fs::equivalent(config.output.run_dir, directory, none);
   if (elsewhere || !holds_run(directory)) return {};
   return DirectoryClaim(directory);
 }
 
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim) {
-  if (config.run_dir.empty()) {
-    const fs::path directory = numbered_directory(config.model + "-np" + std::to_string(ranks));
+  if (config.output.run_dir.empty()) {
+    const fs::path directory =
+        numbered_directory(config.model.name + "-np" + std::to_string(ranks));
     claim = DirectoryClaim(directory);
     return directory.string();
   }
-  const fs::path directory = config.run_dir;
+  const fs::path directory = config.output.run_dir;
   create(directory);
   if (!claim) claim = DirectoryClaim(directory);
-  if (config.resume == "auto") make_way(config, directory);
+  if (config.checkpoints.resume == "auto") make_way(config, directory);
   const char* why =
       " holds an earlier run: choose another with --run-dir, go on with it with --resume, or add "
       "--overwrite";
@@ -149,7 +154,7 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
         " was in use until now, and holds what that run left: two runs that start together need "
         "two directories; choose another with --run-dir";
   }
-  require(config.overwrite || !holds_run(directory),
+  require(config.output.overwrite || !holds_run(directory),
           "the run directory " + directory.string() + why);
   try {
     require_replaceable(config, directory, claim);
@@ -168,7 +173,7 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
 
 std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
                                    const TrainPosition& from, DirectoryClaim& claim) {
-  const fs::path directory = config.run_dir;
+  const fs::path directory = config.output.run_dir;
   if (resumes_in_place(config, checkpoint)) {
     if (!claim) claim = DirectoryClaim(directory);
     require_own_folder(directory / kCheckpointsName, kOwnCheckpoints);
@@ -177,14 +182,14 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
     remove_unfinished(directory);
   } else {
     TrainConfig fresh = config;
-    fresh.resume.clear();
+    fresh.checkpoints.resume.clear();
     make_run_directory(fresh, 1, claim);
   }
   const std::string origin = run_directory_of(checkpoint);
   fs::path steps;  // empty: the checkpoint lies alone
   if (!origin.empty()) steps = fs::path(origin) / kStepsCsvName;
   copy_steps_csv(steps, directory / kStepsCsvName, from.epochs);
-  return config.run_dir;
+  return config.output.run_dir;
 }
 
 }  // namespace rueda

@@ -76,14 +76,14 @@ DirectoryClaim claim_to_resume(const TrainConfig& config);
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim);
 
 /// The same for a run that resumes from `checkpoint`, which is at the position
-/// `from`, in `config.run_dir`. In the checkpoint's own run directory its files
+/// `from`, in `config.output.run_dir`. In the checkpoint's own run directory its files
 /// stay: steps.csv keeps the finished epochs, and checkpoints later than this
 /// one go, with --overwrite, or are set aside, damaged; a whole one is refused.
 /// Another directory must be new, as for any run.
 std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
                                    const TrainPosition& from, DirectoryClaim& claim);
 
-/// Whether `config.run_dir` is the run directory in which `checkpoint` lies.
+/// Whether `config.output.run_dir` is the run directory in which `checkpoint` lies.
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);
 
 /// Throws InputError naming `option` for a file that could not be written at

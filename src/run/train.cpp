@@ -50,7 +50,7 @@ struct ComputePlan {
 TrainConfig settle_config(Job& job, TrainConfig config, const AgreedData& data, Resuming& resuming,
                           DirectoryClaim& claim) {
   // The timed backend has no weights to evaluate.
-  if (config.backend == BackendChoice::timed) config.eval_every = 0;
+  if (config.device.backend == BackendChoice::timed) config.training.eval_every = 0;
   job.on_rank_0([&] { claim = claim_to_resume(config); });
   resuming.begin(config, data.lines, data.images.train.size());
   return config;
@@ -59,7 +59,8 @@ TrainConfig settle_config(Job& job, TrainConfig config, const AgreedData& data, 
 Graph build_graph(Job& job, const TrainConfig& config, const AgreedData& data) {
   Graph graph;
   together(job.world(), [&] {
-    graph = build_model(config.model, config.image_size, int(data.images.class_names.size()));
+    graph = build_model(config.model.name, config.model.image_size,
+                        int(data.images.class_names.size()));
   });
   return graph;
 }
@@ -68,25 +69,25 @@ Graph build_graph(Job& job, const TrainConfig& config, const AgreedData& data) {
 std::optional<HostWeights> read_weights(Job& job, const TrainConfig& config, const Graph& graph,
                                         Resuming& resuming) {
   std::optional<HostWeights> weights = resuming.take_weights();
-  if (!config.init_weights.empty())
-    job.on_rank_0([&] { weights = load_weights(graph, config.init_weights); });
+  if (!config.model.init_weights.empty())
+    job.on_rank_0([&] { weights = load_weights(graph, config.model.init_weights); });
   return weights;
 }
 
 ComputePlan plan_compute(Job& job, const TrainConfig& config, std::size_t train_images) {
   ComputePlan plan;
   plan.timed = choose_compute(job.world(), config, train_images);
-  const RankCores cores = job.agree_on_cores(config.threads);
+  const RankCores cores = job.agree_on_cores(config.device.threads);
   if (!plan.timed)  // waiting needs no core
     log_of_ranks(job.world(), LogLevel::info, cores.choice.remark);
   const OverlapDecision decision = agree_on_overlap(
-      job.world(), config.overlap,
+      job.world(), config.sums.overlap,
       {.ranks = job.world().size(),
        .threads_may_take_turns = job.session().provided() >= ThreadLevel::serialized,
-       .computes_on_host = !plan.timed && !wants_cuda(config.backend),
+       .computes_on_host = !plan.timed && !wants_cuda(config.device.backend),
        .cores = cores.share,
        .threads = cores.choice.threads,
-       .threads_given = config.threads > 0});
+       .threads_given = config.device.threads > 0});
   plan.cores = cores.share;
   plan.overlaps = decision.on;
   plan.threads = decision.threads;
@@ -95,11 +96,11 @@ ComputePlan plan_compute(Job& job, const TrainConfig& config, std::size_t train_
 
 /// An audit compares bits, so all ranks have to compute alike if it compares them.
 void check_audit(Job& job, const TrainConfig& config, const Backend& backend, int threads) {
-  if (config.audit_every == 0) return;
-  require_agreed(backend.name() != "cuda" || config.deterministic,
+  if (config.checks.audit_every == 0) return;
+  require_agreed(backend.name() != "cuda" || config.device.deterministic,
                  "--audit-every compares bits, which on a GPU only --deterministic repeats: "
                  "give both");
-  if (config.audit_by == AuditBy::self) return;
+  if (config.checks.audit_by == AuditBy::self) return;
   require_same(job.world(), "what --audit-every compares",
                fmt::format("device {}\nthreads {}\n", backend.device(), threads));
 }
@@ -107,7 +108,7 @@ void check_audit(Job& job, const TrainConfig& config, const Backend& backend, in
 BackendOptions backend_options(Job& job, const TrainConfig& config, const ComputePlan& plan) {
   BackendOptions options = options_of(config, plan.threads);
   options.compute = plan.timed.value_or(TimedCompute{});
-  options.jitter = {config.seed, job.world().rank()};
+  options.jitter = {config.training.seed, job.world().rank()};
   return options;
 }
 
@@ -135,7 +136,7 @@ FitRequest fit_request(Job& job, const TrainConfig& config, const BackendOptions
                      prepare};
   // Without them a resumed run would not repeat its bits. On other ranks they mean nothing.
   const std::vector<std::size_t> shares = resuming.from().shares;
-  if (config.balance.by_speed && shares.size() == std::size_t(job.world().size()))
+  if (config.batch.balance.by_speed && shares.size() == std::size_t(job.world().size()))
     request.parts.assign(shares.begin(), shares.end());
   return request;
 }
@@ -143,8 +144,8 @@ FitRequest fit_request(Job& job, const TrainConfig& config, const BackendOptions
 /// Gives each rank the part of a global batch that suits its speed.
 void balance_by_speed(Job& job, const TrainConfig& config, const AgreedData& data,
                       FitRequest& request, FittedReplica& fitted) {
-  const auto shares = measure_shares(job.world(), fitted.plan, data.images.train, config.image_size,
-                                     *fitted.replica);
+  const auto shares = measure_shares(job.world(), fitted.plan, data.images.train,
+                                     config.model.image_size, *fitted.replica);
   if (shares == fitted.plan.rank_batches()) return;
   request.parts.assign(shares.begin(), shares.end());
   refit_replica(job.world(), request, fitted);
@@ -153,7 +154,7 @@ void balance_by_speed(Job& job, const TrainConfig& config, const AgreedData& dat
 /// The same parameters on all ranks.
 void fill_replica(Job& job, const TrainConfig& config, std::optional<HostWeights> initial,
                   Replica& replica, StartupClock& clock) {
-  replica.initialise(config.seed);
+  replica.initialise(config.training.seed);
   if (initial) upload_weights(replica, *initial);
   clock.lap("initialise");
   broadcast_replica(job.world(), replica);
@@ -210,7 +211,7 @@ void settle_buckets(Job& job, const TrainConfig& config, const ComputePlan& comp
 void refuse_transport(Job& job, const TrainConfig& config) {
   together(job.world(), [&] {
     // open_backend refuses --backend cuda without a GPU.
-    if (!wants_cuda(config.backend)) decide_transport(config.transport, true, {});
+    if (!wants_cuda(config.device.backend)) decide_transport(config.sums.transport, true, {});
   });
 }
 
@@ -232,7 +233,7 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   RunRecord run = begin_record(config, command_line);
   resuming.read(graph, run);
   std::optional<HostWeights> initial = read_weights(job, config, graph, resuming);
-  if (resuming.active() || !config.init_weights.empty()) clock.lap("weights");
+  if (resuming.active() || !config.model.init_weights.empty()) clock.lap("weights");
   const ComputePlan compute = plan_compute(job, config, data.images.train.size());
   const BackendOptions options = backend_options(job, config, compute);
   std::unique_ptr<Backend> backend;
@@ -246,9 +247,9 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   clock.lap("plan");
   clock.carve("allocation", fitted.replica->allocation_seconds());
   // Only now, so that refused input leaves no empty ones.
-  run.config.run_dir = open_run_directory(job, config, resuming, claim);
+  run.config.output.run_dir = open_run_directory(job, config, resuming, claim);
   fill_replica(job, config, std::move(initial), *fitted.replica, clock);
-  if (config.balance.by_speed && request.parts.empty() && job.world().size() > 1) {
+  if (config.batch.balance.by_speed && request.parts.empty() && job.world().size() > 1) {
     balance_by_speed(job, config, data, request, fitted);
     clock.lap("balance");
   }

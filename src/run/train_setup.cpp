@@ -39,14 +39,15 @@ void limit_data(std::size_t limit, Dataset& data) {
 
 /// Reads or draws the data and applies --data-limit. Logs what is odd about it.
 Dataset open_data(const TrainConfig& config) {
-  Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
+  Dataset data =
+      config.data.path == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data.path);
   for (const std::string& warning : data.warnings) log(LogLevel::warn, warning);
   for (const std::string& remark : data.remarks) log(LogLevel::info, remark);
-  if (config.data_limit > data.train.size())
+  if (config.data.limit > data.train.size())
     log(LogLevel::info,
         fmt::format("--data-limit {} is more than the {} training images: all are used",
-                    config.data_limit, data.train.size()));
-  if (config.data_limit > 0) limit_data(config.data_limit, data);
+                    config.data.limit, data.train.size()));
+  if (config.data.limit > 0) limit_data(config.data.limit, data);
   return data;
 }
 
@@ -150,7 +151,7 @@ std::string save_weights(const RunRecord& run, const Graph& graph, Replica& repl
     save_weights(graph, file, parameters, statistics, steps);
     return file;
   } catch (const RunError& error) {
-    if (names_weights(run.config.save_weights)) throw;
+    if (names_weights(run.config.output.save_weights)) throw;
     log(LogLevel::warn,
         fmt::format("the weights are not kept: {}; the run itself is complete", error.what()));
     return "";

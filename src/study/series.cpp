@@ -240,7 +240,7 @@ Observation observe(const RunResult& run) {
   if (steady.empty()) throw std::invalid_argument("no epoch was finished");
   Observation seen;
   seen.source = "rueda";
-  seen.model = run.config.model;
+  seen.model = run.config.model.name;
   seen.processor = processor_of(run);
   seen.image_size = image_size_of(run);
   seen.ranks = run.world_size();

@@ -44,10 +44,10 @@ using Runs = std::vector<RunResult>;
 /// The name of the directory that a file of a run lies in.
 std::string folder_name(const std::filesystem::path& file);
 
-inline const std::string& model_of(const RunResult& run) { return run.config.model; }
+inline const std::string& model_of(const RunResult& run) { return run.config.model.name; }
 /// Pixels.
 inline std::size_t image_size_of(const RunResult& run) {
-  return std::size_t(run.config.image_size);
+  return std::size_t(run.config.model.image_size);
 }
 
 /// The first number in its name, by which models are listed; those without one come last.

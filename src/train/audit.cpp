@@ -16,12 +16,12 @@ namespace {
 /// What is streamed comes once, so an audit reads the images again; null: nothing is.
 std::unique_ptr<TrainInput> input_besides_stream(const TrainerParts& parts,
                                                  const Sampler& sampler) {
-  if (parts.config.input != InputMode::stream) return nullptr;
+  if (parts.config.data.input != InputMode::stream) return nullptr;
   return make_train_input(parts, sampler, InputMode::resident);
 }
 
 std::size_t ranks_to_audit(const TrainerParts& parts) {
-  if (parts.config.audit_by == AuditBy::self) return 0;
+  if (parts.config.checks.audit_by == AuditBy::self) return 0;
   return parts.plan.world - 1;
 }
 
@@ -37,11 +37,13 @@ Audit::Audit(const TrainerParts& parts, const Sampler& sampler, TrainInput& inpu
       run_(run) {}
 
 bool Audit::due(std::size_t global_step) const {
-  return parts_.config.audit_every > 0 && global_step % parts_.config.audit_every == 0;
+  return parts_.config.checks.audit_every > 0 &&
+         global_step % parts_.config.checks.audit_every == 0;
 }
 
 void Audit::begin(std::size_t global_step, std::size_t epoch, std::size_t step, float scale) {
-  turn_ = audit_turn(global_step / parts_.config.audit_every, others_, parts_.plan.micro_batches);
+  turn_ = audit_turn(global_step / parts_.config.checks.audit_every, others_,
+                     parts_.plan.micro_batches);
   global_step_ = global_step;
   at_ = {epoch, step};
   under_way_ = true;
@@ -82,7 +84,7 @@ bool Audit::finds(const std::string& step, bool repeated) {
   constexpr const char* kRemedy = "; take the host out, or test its memory and processor";
   if (repeated)
     throw_agreed(ExitCode::run_failed, finding + "; the step was computed twice" + kRemedy);
-  if (parts_.config.on_audit == OnAudit::stop)
+  if (parts_.config.checks.on_audit == OnAudit::stop)
     throw_agreed(ExitCode::run_failed, finding + kRemedy);
   log(LogLevel::warn, finding + "; the step is computed again");
   parts_.replica.parameters_changed();

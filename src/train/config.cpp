@@ -15,20 +15,20 @@ namespace {
 
 void check_training(const TrainConfig& c) {
   const auto names = model_names();
-  const std::string hint = did_you_mean(c.model, names);
-  require(std::ranges::count(names, c.model) > 0,
-          "--model '" + printable(c.model) + "' is not known" + hint +
+  const std::string hint = did_you_mean(c.model.name, names);
+  require(std::ranges::count(names, c.model.name) > 0,
+          "--model '" + printable(c.model.name) + "' is not known" + hint +
               (hint.empty() ? ": give" : " Give") + " one of " + joined(names, ", "));
-  const std::string ending = std::filesystem::path(c.save_weights).extension().string();
+  const std::string ending = std::filesystem::path(c.output.save_weights).extension().string();
   require(ending.empty() || ending == ".safetensors",
-          "--save-weights " + c.save_weights +
+          "--save-weights " + c.output.save_weights +
               ": weights are written as safetensors, which PyTorch and Keras read "
               "(docs/weights.md): give a name that ends in .safetensors");
-  require(!c.data.empty(),
+  require(!c.data.path.empty(),
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
-  require(!c.nesterov || c.momentum > 0,
+  require(!c.optimizer.nesterov || c.optimizer.momentum > 0,
           "--nesterov looks ahead along the momentum: give a --momentum above 0 with it");
-  require(c.warmup_epochs <= double(c.epochs),
+  require(c.optimizer.warmup_epochs <= double(c.training.epochs),
           "--warmup-epochs must be from 0 to the number of --epochs");
 }
 
@@ -37,92 +37,96 @@ bool has_segments(Algorithm a) {
 }
 
 void check_all_reduce(const TrainConfig& c) {
-  const std::string algorithm = to_string(c.all_reduce);
-  require(c.segment_kb == 0 || has_segments(c.all_reduce),
+  const std::string algorithm = to_string(c.sums.algorithm);
+  require(c.sums.segment_kb == 0 || has_segments(c.sums.algorithm),
           "--segment-kb cuts the chunks of a ring, and --all-reduce " + algorithm +
               " has none: leave it at 0");
-  require(c.wire == Wire::fp32 || has_segments(c.all_reduce),
+  require(c.sums.wire == Wire::fp32 || has_segments(c.sums.algorithm),
           "--wire bf16 is for --all-reduce auto, ring or hierarchical, not for " + algorithm);
   require(
-      c.wire == Wire::fp32 || c.reduce_order == ReduceOrder::ring,
+      c.sums.wire == Wire::fp32 || c.sums.order == ReduceOrder::ring,
       "--reduce-order fixed is there for equal bits, which --wire bf16 rounds away: give one of "
       "the two");
-  require(c.all_reduce != Algorithm::nccl || c.backend != BackendChoice::cpu,
+  require(c.sums.algorithm != Algorithm::nccl || c.device.backend != BackendChoice::cpu,
           "--all-reduce nccl sums on GPUs, and --backend cpu trains without: give --all-reduce "
           "ring");
-  const bool by_mpi = c.all_reduce != Algorithm::nccl && c.all_reduce != Algorithm::shared;
-  require(by_mpi || c.transport == TransportChoice::automatic,
+  const bool by_mpi = c.sums.algorithm != Algorithm::nccl && c.sums.algorithm != Algorithm::shared;
+  require(by_mpi || c.sums.transport == TransportChoice::automatic,
           "--transport says how gradients reach MPI, which --all-reduce " + algorithm +
               " does without: leave it at auto");
 }
 
 void check_parallel(const TrainConfig& c) {
   check_all_reduce(c);
-  require(c.reduce_order == ReduceOrder::ring || is_own(c.all_reduce),
+  require(c.sums.order == ReduceOrder::ring || is_own(c.sums.algorithm),
           "--reduce-order fixed is an order of rueda's own all-reduces: give --all-reduce ring");
-  require(c.transport == TransportChoice::automatic || c.backend != BackendChoice::cpu,
-          std::string("--transport ") + to_string(c.transport) +
+  require(c.sums.transport == TransportChoice::automatic || c.device.backend != BackendChoice::cpu,
+          std::string("--transport ") + to_string(c.sums.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
               "no staging: leave --transport at auto");
-  require(!c.tune || !c.tuning_file.empty(),
+  require(!c.device.tune_engines || !c.device.tuning_file.empty(),
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
-  require(c.audit_by == AuditBy::other || c.audit_every > 0,
+  require(c.checks.audit_by == AuditBy::other || c.checks.audit_every > 0,
           "--audit-by self says which rank an audit computes on: add --audit-every N");
-  require(c.on_audit == OnAudit::stop || c.audit_every > 0,
+  require(c.checks.on_audit == OnAudit::stop || c.checks.audit_every > 0,
           "--on-audit recompute says what follows an audit: add --audit-every N");
-  require(c.fault.kind == InjectedFault::Kind::none || (c.fault.rank >= 0 && c.fault.step >= 1),
+  require(c.checks.fault.kind == InjectedFault::Kind::none ||
+              (c.checks.fault.rank >= 0 && c.checks.fault.step >= 1),
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
 }
 
 void check_balance(const TrainConfig& c) {
-  if (c.balance.equal()) return;
-  require(c.shard == Shard::step,
+  if (c.batch.balance.equal()) return;
+  require(c.data.shard == Shard::step,
           "--shard fixed gives each rank images of its own for the whole run, which unequal parts "
           "would use up at different times: leave --shard at step, or --balance at equal");
-  require(c.reduce_order == ReduceOrder::ring,
+  require(c.sums.order == ReduceOrder::ring,
           "--reduce-order fixed promises that N ranks give the bits of N equal micro-batches, "
           "which --balance " +
-              to_string(c.balance) + " makes unequal: give one of the two");
+              to_string(c.batch.balance) + " makes unequal: give one of the two");
 }
 
 /// What only the timed backend has, and what it has not.
 void check_timed(const TrainConfig& c) {
-  const bool given = c.compute_ms || !c.compute_from.empty();
-  if (c.backend != BackendChoice::timed) {
-    require(!given && c.compute_jitter == 0 && c.compute_factors.empty(),
+  const bool given = c.compute.ms || !c.compute.from.empty();
+  if (c.device.backend != BackendChoice::timed) {
+    require(!given && c.compute.jitter == 0 && c.compute.factors.empty(),
             "--compute-ms, --compute-from, --compute-factors and --compute-jitter say how long "
             "--backend timed waits: leave them out, or add --backend timed");
     return;
   }
-  require(given && (!c.compute_ms || c.compute_from.empty()),
+  require(given && (!c.compute.ms || c.compute.from.empty()),
           "--backend timed computes nothing and has to know how long that takes: give either "
           "--compute-ms X or --compute-from RUN.json");
-  require(c.input == InputMode::resident,
+  require(c.data.input == InputMode::resident,
           "--backend timed looks at no image: leave --input at resident");
   require(
-      c.batch_per_rank != kMostThatFits,
+      c.batch.per_rank != kMostThatFits,
       "--backend timed keeps no activations, so that any batch would fit: give --batch-per-rank "
       "a number");
-  require(c.audit_every == 0, "--backend timed computes nothing to audit: leave out --audit-every");
-  require(!c.target_accuracy && !names_weights(c.save_weights) && c.init_weights.empty() &&
-              c.fault.kind == InjectedFault::Kind::none && !c.profile_layers,
+  require(c.checks.audit_every == 0,
+          "--backend timed computes nothing to audit: leave out --audit-every");
+  require(!c.training.target_accuracy && !names_weights(c.output.save_weights) &&
+              c.model.init_weights.empty() && c.checks.fault.kind == InjectedFault::Kind::none &&
+              !c.output.profile_layers,
           "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
           "--save-weights, --inject and --profile-layers");
 }
 
 void check_resume(const TrainConfig& c) {
-  require(c.resume != "auto" || !c.run_dir.empty(),
+  require(c.checkpoints.resume != "auto" || !c.output.run_dir.empty(),
           "--resume auto looks for checkpoints in the run directory: name it with --run-dir");
-  require(c.resume.empty() || c.init_weights.empty(),
+  require(c.checkpoints.resume.empty() || c.model.init_weights.empty(),
           "--resume goes on with the weights of a checkpoint: leave out --init-weights");
 }
 
 }  // namespace
 
 std::string final_weights(const TrainConfig& config) {
-  if (config.save_weights == kNoWeights || config.backend == BackendChoice::timed) return "";
-  if (names_weights(config.save_weights)) return config.save_weights;
-  return (std::filesystem::path(config.run_dir) / kFinalWeightsName).string();
+  if (config.output.save_weights == kNoWeights || config.device.backend == BackendChoice::timed)
+    return "";
+  if (names_weights(config.output.save_weights)) return config.output.save_weights;
+  return (std::filesystem::path(config.output.run_dir) / kFinalWeightsName).string();
 }
 
 std::vector<std::string> idle_options(const TrainConfig& c) {
@@ -132,13 +136,13 @@ std::vector<std::string> idle_options(const TrainConfig& c) {
     const char* by;
   };
   const std::array needs = {
-      Need{"trace-steps", !c.trace.empty(), "without --trace"},
-      Need{"keep", c.checkpoint_every.count > 0,
+      Need{"trace-steps", !c.output.trace.empty(), "without --trace"},
+      Need{"keep", c.checkpoints.every.count > 0,
            "without --checkpoint-every but for the checkpoint "
            "of a run that is asked to stop"},
-      Need{"input-workers", c.input == InputMode::stream, "without --input stream"},
-      Need{"base-batch", c.scale_lr == ScaleLr::linear, "with --scale-lr none"},
-      Need{"compute-jitter", c.backend == BackendChoice::timed, "without --backend timed"}};
+      Need{"input-workers", c.data.input == InputMode::stream, "without --input stream"},
+      Need{"base-batch", c.optimizer.scale_lr == ScaleLr::linear, "with --scale-lr none"},
+      Need{"compute-jitter", c.device.backend == BackendChoice::timed, "without --backend timed"}};
   std::vector<std::string> lines;
   for (const Need& need : needs)
     if (c.given.contains(need.option) && !need.met)

@@ -24,8 +24,8 @@ Evaluator::Evaluator(RankGroup& group, Replica& replica, const ImageSet& images,
 }
 
 bool Evaluator::due(std::size_t epoch) const {
-  if (config_.eval_every == 0 || images_ == 0) return false;
-  return epoch % config_.eval_every == 0 || epoch == config_.epochs;
+  if (config_.training.eval_every == 0 || images_ == 0) return false;
+  return epoch % config_.training.eval_every == 0 || epoch == config_.training.epochs;
 }
 
 Score Evaluator::score(std::vector<float>* logits, TrainObserver* observer) {
@@ -40,7 +40,7 @@ Score Evaluator::score(std::vector<float>* logits, TrainObserver* observer) {
       observer->on_evaluation(begin - plan_.share.begin, plan_.share.size(), watch.seconds());
     std::vector<std::uint32_t> indices(std::min(plan_.batch, plan_.share.end - begin));
     std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
-    const BatchChoice choice{indices, transform_, config_.seed, 0};
+    const BatchChoice choice{indices, transform_, config_.training.seed, 0};
     const auto of_batch = rest.first(indices.size() * kept);
     const LossSums sums = replica_.infer({held_.get(), choice}, of_batch);
     mine.push_back({sums.loss, sums.correct, double(indices.size())});

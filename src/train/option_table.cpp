@@ -1,4 +1,5 @@
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -23,17 +24,45 @@ constexpr const char* kChecks = "Checks";
 constexpr const char* kOutput = "Output";
 constexpr const char* kCheckpoints = "Checkpoints";
 
-template <auto kMember, typename Enum = std::remove_cvref_t<decltype(C{}.*kMember)>>
+template <typename Part, typename Value>
+Value value_type(Value Part::*);
+template <typename Part, typename Value>
+Part part_type(Value Part::*);
+
+/// The part of the configuration that has the type `Part`.
+template <typename Part, typename Config>
+auto& part_of(Config& c) {
+  auto parts = std::tie(c.model, c.data, c.training, c.optimizer, c.batch, c.device, c.compute,
+                        c.sums, c.checks, c.checkpoints, c.output);
+  if constexpr (std::is_const_v<Config>)
+    return std::get<const Part&>(parts);
+  else
+    return std::get<Part&>(parts);
+}
+
+template <auto kMember>
+auto& member_of(C& c) {
+  return part_of<decltype(part_type(kMember))>(c).*kMember;
+}
+template <auto kMember>
+const auto& member_in(const C& c) {
+  return part_of<decltype(part_type(kMember))>(c).*kMember;
+}
+
+template <auto kMember>
+constexpr Place<decltype(value_type(kMember))> place = {member_of<kMember>, member_in<kMember>};
+
+template <auto kMember, typename Enum = decltype(value_type(kMember))>
 Words words() {
   constexpr auto all = words_of(Enum{});
   return {{all.begin(), all.end()},
-          [](const C& c) { return std::size_t(c.*kMember); },
-          [](C& c, std::size_t index) { c.*kMember = static_cast<Enum>(index); }};
+          [](const C& c) { return std::size_t(member_in<kMember>(c)); },
+          [](C& c, std::size_t index) { member_of<kMember>(c) = static_cast<Enum>(index); }};
 }
 
-template <typename Number>
-NumberIn<Number> number(Number C::*member, const OptionRange& range = {}) {
-  return {member, range};
+template <auto kMember, typename Number = decltype(value_type(kMember))>
+NumberIn<Number> number(const OptionRange& range = {}) {
+  return {place<kMember>, range};
 }
 
 constexpr OptionRange whole(std::size_t least, double most = 1e6) {
@@ -42,42 +71,47 @@ constexpr OptionRange whole(std::size_t least, double most = 1e6) {
 
 Words shuffle_words() {
   return {{"on", "off"},
-          [](const C& c) { return std::size_t(!c.shuffle); },
-          [](C& c, std::size_t index) { c.shuffle = index == 0; }};
+          [](const C& c) { return std::size_t(!c.data.shuffle); },
+          [](C& c, std::size_t index) { c.data.shuffle = index == 0; }};
 }
 
-constexpr Formed kModelName = {[](const C& c) { return c.model; },
-                               [](C& c, const std::string& text) { c.model = lowered(text); }};
-constexpr Formed kFault = {[](const C& c) { return to_string(c.fault); },
-                           [](C& c, const std::string& text) { c.fault = parse_fault(text); }};
+constexpr Formed kModelName = {[](const C& c) { return c.model.name; },
+                               [](C& c, const std::string& text) { c.model.name = lowered(text); }};
+constexpr Formed kFault = {
+    [](const C& c) { return to_string(c.checks.fault); },
+    [](C& c, const std::string& text) { c.checks.fault = parse_fault(text); }};
 
 std::string checkpoint_every_text(const C& c) {
-  if (c.checkpoint_every.count == 0) return "";
-  return to_string(c.checkpoint_every);
+  if (c.checkpoints.every.count == 0) return "";
+  return to_string(c.checkpoints.every);
 }
-void set_checkpoint_every(C& c, const std::string& text) { c.checkpoint_every = parse_every(text); }
+void set_checkpoint_every(C& c, const std::string& text) {
+  c.checkpoints.every = parse_every(text);
+}
 constexpr Formed kEvery = {checkpoint_every_text, set_checkpoint_every};
 
 constexpr Formed kBalance = {
-    [](const C& c) { return to_string(c.balance); },
-    [](C& c, const std::string& text) { c.balance = parse_balance(text); }};
+    [](const C& c) { return to_string(c.batch.balance); },
+    [](C& c, const std::string& text) { c.batch.balance = parse_balance(text); }};
 constexpr Formed kFactors = {
-    [](const C& c) { return joined_numbers(c.compute_factors); },
-    [](C& c, const std::string& text) { c.compute_factors = parse_positive_list(text); }};
+    [](const C& c) { return joined_numbers(c.compute.factors); },
+    [](C& c, const std::string& text) { c.compute.factors = parse_positive_list(text); }};
 
 std::string audit_every_text(const C& c) {
-  if (c.audit_every == 0) return "";
-  return std::to_string(c.audit_every);
+  if (c.checks.audit_every == 0) return "";
+  return std::to_string(c.checks.audit_every);
 }
 void set_audit_every(C& c, const std::string& text) {
   const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
   if (plain)
-    c.audit_every = parse_number<std::size_t>(text);
+    c.checks.audit_every = parse_number<std::size_t>(text);
   else
-    c.audit_every = parse_every(text).count;
+    c.checks.audit_every = parse_every(text).count;
   require(!text.ends_with("epoch") && !text.ends_with("epochs"), "audits are counted in steps");
 }
 constexpr Formed kAuditEvery = {audit_every_text, set_audit_every};
+
+bool writes_tuning_file(const C& c) { return c.device.tune_engines; }
 
 /// The order is that of run.json. An option that has a file written is its
 /// process's own: a checkpoint may come from somebody else, and files that it
@@ -85,133 +119,135 @@ constexpr Formed kAuditEvery = {audit_every_text, set_audit_every};
 const std::vector<TrainOption> kOptions = {
     {"model", kModel, kModelName, must_agree, series, "NAME",
      "Network: " + joined(model_names(), ", ")},
-    {"image-size", kModel, number(&C::image_size, whole(8, 1024)), must_agree, series, "PIXELS",
-     "Side that images are resized to"},
-    {"init-weights", kModel, Text{&C::init_weights}, own, none, "FILE",
+    {"image-size", kModel, number<&ModelConfig::image_size>(whole(8, 1024)), must_agree, series,
+     "PIXELS", "Side that images are resized to"},
+    {"init-weights", kModel, Text{place<&ModelConfig::init_weights>}, own, none, "FILE",
      "Begins with the weights of this .safetensors file instead of random ones"},
 
-    {"data", kData, Text{&C::data, false}, free, none, "PATH",
+    {"data", kData, Text{place<&DataConfig::path>, false}, free, none, "PATH",
      "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
-    {"data-limit", kData, number(&C::data_limit), free, series, "N",
+    {"data-limit", kData, number<&DataConfig::limit>(), free, series, "N",
      "Number of training images to use; 0: all"},
-    {"augment", kData, words<&C::augment>(), must_agree, variant, "",
+    {"augment", kData, words<&DataConfig::augment>(), must_agree, variant, "",
      "Changes to each training image; standard: random crop (4 pixels of padding) and mirror "
      "image"},
-    {"normalize", kData, words<&C::normalize>(), must_agree, none, "",
+    {"normalize", kData, words<&DataConfig::normalize>(), must_agree, none, "",
      "Scaling of the pixels; scale: division by 255; cifar10: also by the mean and standard "
      "deviation of CIFAR-10"},
     {"shuffle", kData, shuffle_words(), must_agree, none, "",
      "Whether the samples get a new order in each epoch"},
-    {"shard", kData, words<&C::shard>(), must_agree, variant, "",
+    {"shard", kData, words<&DataConfig::shard>(), must_agree, variant, "",
      "Samples of a rank: a part of each global batch, or a slice of the data set"},
-    {"last-batch", kData, words<&C::last_batch>(), must_agree, variant, "",
+    {"last-batch", kData, words<&DataConfig::last_batch>(), must_agree, variant, "",
      "Whether to keep or drop the samples that do not fill a global batch"},
-    {"input", kData, words<&C::input>(), free, variant, "",
+    {"input", kData, words<&DataConfig::input>(), free, variant, "",
      "Preparation of the batches; resident: by the device, from images in its memory; stream: by "
      "host threads, during the previous step; the values are the same"},
-    {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), free, variant, "N",
+    {"input-workers", kData, number<&DataConfig::input_workers>(whole(0, 1024)), free, variant, "N",
      "Host threads of a rank for --input stream; 0: the thread that trains prepares batches. On "
      "the cpu backend they share the cores with --threads"},
 
-    {"epochs", kTraining, number(&C::epochs, whole(1)), changes_bits, none, "N",
+    {"epochs", kTraining, number<&TrainingConfig::epochs>(whole(1)), changes_bits, none, "N",
      "Passes over the training images"},
     {"lr", kTraining,
-     number(&C::lr, {.most = 1000,
-                     .without_least = true,
-                     .hint = "SGD with momentum usually begins near 0.1"}),
+     number<&OptimizerConfig::lr>({.most = 1000,
+                                   .without_least = true,
+                                   .hint = "SGD with momentum usually begins near 0.1"}),
      must_agree, none, "X", "Learning rate, before --scale-lr"},
     {"momentum", kTraining,
-     number(&C::momentum,
-            {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
+     number<&OptimizerConfig::momentum>(
+         {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
      must_agree, none, "X", "Momentum of SGD"},
     {"weight-decay", kTraining,
-     number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
-     none, "X", "Weight decay of SGD"},
-    {"nesterov", kTraining, Flag{&C::nesterov}, must_agree, none, "", "Uses Nesterov momentum"},
-    {"scale-lr", kTraining, words<&C::scale_lr>(), must_agree, none, "",
+     number<&OptimizerConfig::weight_decay>({.most = 1, .hint = "0 turns it off, 1e-4 is usual"}),
+     must_agree, none, "X", "Weight decay of SGD"},
+    {"nesterov", kTraining, Flag{place<&OptimizerConfig::nesterov>}, must_agree, none, "",
+     "Uses Nesterov momentum"},
+    {"scale-lr", kTraining, words<&OptimizerConfig::scale_lr>(), must_agree, none, "",
      "Scaling of --lr; linear: multiplied by global batch / --base-batch"},
-    {"base-batch", kTraining, number(&C::base_batch, whole(1)), must_agree, none, "N",
+    {"base-batch", kTraining, number<&OptimizerConfig::base_batch>(whole(1)), must_agree, none, "N",
      "Global batch that --lr is meant for"},
-    {"warmup-epochs", kTraining, number(&C::warmup_epochs), must_agree, none, "X",
+    {"warmup-epochs", kTraining, number<&OptimizerConfig::warmup_epochs>(), must_agree, none, "X",
      "Epochs of linear warm-up"},
-    {"lr-schedule", kTraining, words<&C::lr_schedule>(), must_agree, none, "",
+    {"lr-schedule", kTraining, words<&OptimizerConfig::lr_schedule>(), must_agree, none, "",
      "Course of the learning rate after the warm-up"},
-    {"seed", kTraining, number(&C::seed), must_agree, none, "N",
+    {"seed", kTraining, number<&TrainingConfig::seed>(), must_agree, none, "N",
      "Seed of weights, order and augmentation"},
 
     {"batch-per-rank", kBatch,
-     NumberOrWord<std::size_t>{&C::batch_per_rank, whole(1), "max", kMostThatFits}, free, series,
-     "N|max",
+     NumberOrWord<std::size_t>{place<&BatchConfig::per_rank>, whole(1), "max", kMostThatFits}, free,
+     series, "N|max",
      "Images of a rank in a micro-batch; max: the largest multiple of eight that fits into the "
      "memory of every rank; not with --global-batch"},
-    {"global-batch", kBatch, number(&C::global_batch, whole(0)), free, series, "N",
+    {"global-batch", kBatch, number<&BatchConfig::global>(whole(0)), free, series, "N",
      "Images of a step over all ranks and micro-batches; 0: --batch-per-rank for each; not with "
      "--batch-per-rank"},
-    {"accumulate", kBatch, number(&C::accumulate, whole(1)), free, variant, "K",
+    {"accumulate", kBatch, number<&BatchConfig::accumulate>(whole(1)), free, variant, "K",
      "Micro-batches of a rank whose gradients are added up for a step"},
     {"balance", kBatch, kBalance, changes_bits, variant, "equal|speed|N,N,...",
      "Parts of the ranks in each global batch; speed: by the measured speed of each rank, so that "
      "all finish together, measured at the start and after each epoch; 3,1: in these proportions, "
      "rank by rank"},
-    {"on-oom", kBatch, words<&C::on_oom>(), free, none, "",
+    {"on-oom", kBatch, words<&BatchConfig::on_oom>(), free, none, "",
      "What to do with a batch that does not fit into memory: stop, or halve it until it fits"},
 
-    {"backend", kDevice, words<&C::backend>(), changes_bits, series, "",
+    {"backend", kDevice, words<&DeviceConfig::backend>(), changes_bits, series, "",
      "Device that trains; timed: nothing is computed, each rank waits for the time of the "
      "computation and communicates"},
     // A strong scaling study gives each batch its own time.
     {"compute-ms", kLastGroup,
-     number(&C::compute_ms,
-            {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
+     number<&ComputeConfig::ms>(
+         {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
      free, series, "X",
      "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
-    {"compute-from", kLastGroup, Text{&C::compute_from}, free, variant, "RUN.json",
+    {"compute-from", kLastGroup, Text{place<&ComputeConfig::from>}, free, variant, "RUN.json",
      "For --backend timed: takes that time from a run of this model, the median of its full "
      "steps"},
     {"compute-jitter", kLastGroup,
-     number(&C::compute_jitter,
-            {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
+     number<&ComputeConfig::jitter>(
+         {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
      free, variant, "PERCENT",
      "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
      "seed, rank and step"},
     {"compute-factors", kLastGroup, kFactors, free, variant, "X,X,...",
      "For --backend timed: factor by which each rank takes longer, rank by rank; 1,1.3: rank 1 is "
      "30 % slower [1 for all]"},
-    {"precision", kDevice, words<&C::precision>(), must_agree, variant, "",
+    {"precision", kDevice, words<&DeviceConfig::precision>(), must_agree, variant, "",
      "Format of activations and packed weights; parameters, gradients and statistics stay fp32"},
-    {"recompute", kDevice, words<&C::recompute>(), free, variant, "",
+    {"recompute", kDevice, words<&DeviceConfig::recompute>(), free, variant, "",
      "Activations that backward computes again; bn: outputs of batch norms; block: all inside "
      "residual blocks; saves memory, costs time, changes no bit"},
-    {"deterministic", kDevice, Flag{&C::deterministic}, changes_bits, variant, "",
+    {"deterministic", kDevice, Flag{place<&DeviceConfig::deterministic>}, changes_bits, variant, "",
      "On a GPU: uses only engines that give the same bits each time"},
-    {"tuning-file", kLastGroup, Text{&C::tuning_file, true, &C::tune}, changes_bits, variant,
-     "FILE", "On a GPU: uses the engines in this file of --tune-engines; cuDNN chooses the others"},
-    {"tune-engines", kLastGroup, Flag{&C::tune}, own, none, "",
+    {"tuning-file", kLastGroup, Text{place<&DeviceConfig::tuning_file>, true, writes_tuning_file},
+     changes_bits, variant, "FILE",
+     "On a GPU: uses the engines in this file of --tune-engines; cuDNN chooses the others"},
+    {"tune-engines", kLastGroup, Flag{place<&DeviceConfig::tune_engines>}, own, none, "",
      "On a GPU: times engines for work that the tuning file does not name yet, and writes the "
      "file"},
-    {"plan-cache", kLastGroup, Text{&C::plan_cache}, own, none, "DIR",
+    {"plan-cache", kLastGroup, Text{place<&DeviceConfig::plan_cache>}, own, none, "DIR",
      "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
     {"threads", kDevice,
-     number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
-     variant, "N", "Threads of a rank; 0: cores / ranks"},
+     number<&DeviceConfig::threads>({.most = 1024, .hint = "0 for cores / ranks on the node"}),
+     changes_bits, variant, "N", "Threads of a rank; 0: cores / ranks"},
 
-    {"all-reduce", kSums, words<&C::all_reduce>(), changes_bits, variant, "",
+    {"all-reduce", kSums, words<&SumsConfig::algorithm>(), changes_bits, variant, "",
      "Algorithm that sums the gradients; auto: by a rule on the length; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
      "host; central: to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
-    {"segment-kb", kLastGroup, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
+    {"segment-kb", kLastGroup, number<&SumsConfig::segment_kb>(whole(0, 4e6)), free, variant, "KIB",
      "Size of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by a rule"},
-    {"wire", kSums, words<&C::wire>(), changes_bits, variant, "",
+    {"wire", kSums, words<&SumsConfig::wire>(), changes_bits, variant, "",
      "Format of the numbers that a ring sends; bf16: halves the bytes and rounds; sums stay fp32"},
-    {"reduce-order", kSums, words<&C::reduce_order>(), changes_bits, variant, "",
+    {"reduce-order", kSums, words<&SumsConfig::order>(), changes_bits, variant, "",
      "Order of additions; ring: that of the algorithm; fixed: along a binary tree (N ranks = N "
      "micro-batches, bit for bit)"},
-    {"overlap", kSums, words<&C::overlap>(), free, variant, "",
+    {"overlap", kSums, words<&SumsConfig::overlap>(), free, variant, "",
      "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
      "CPUs where --threads leaves that thread a core. Changes no bit"},
     {"bucket-mb", kSums,
-     NumberOrWord<double>{&C::bucket_mb,
+     NumberOrWord<double>{place<&SumsConfig::bucket_mb>,
                           {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"},
                           "auto",
                           kAutoBucketMb},
@@ -219,36 +255,37 @@ const std::vector<TrainOption> kOptions = {
      "Maximum size of a bucket of gradients; 0: one bucket for all; auto: the size that, by a "
      "measurement at the start, hides most of the all-reduce"},
     {"stall-seconds", kChecks,
-     number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none, "S",
+     number<&ChecksConfig::stall_seconds>({.most = 1e6, .hint = "0 turns the watchdog off"}), free,
+     none, "S",
      "Ends the run and names which rank waits for which, once a rank has been inside one MPI call "
      "or one part of a step for this time; 0: never"},
-    {"transport", kSums, words<&C::transport>(), free, variant, "",
+    {"transport", kSums, words<&SumsConfig::transport>(), free, variant, "",
      "Path of a GPU's gradients to MPI; device: from its memory; staged: through host memory; "
      "auto: from the device if MPI reports that it can"},
-    {"allow-shared-gpu", kDevice, Flag{&C::allow_shared_gpu}, free, variant, "",
+    {"allow-shared-gpu", kDevice, Flag{place<&DeviceConfig::allow_shared_gpu>}, free, variant, "",
      "Lets several ranks compute on one GPU"},
 
-    {"check-replicas", kChecks, words<&C::check_replicas>(), free, variant, "",
+    {"check-replicas", kChecks, words<&ChecksConfig::replicas>(), free, variant, "",
      "When to compare the parameters of all ranks, bit by bit"},
-    {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
+    {"verify-messages", kChecks, Flag{place<&ChecksConfig::verify_messages>}, free, variant, "",
      "Adds a check sum to each message of gradients, which the receiver verifies"},
     {"audit-every", kChecks, kAuditEvery, free, variant, "N[steps]",
      "Steps between audits, in which each rank also computes a micro-batch of another rank and "
      "compares the gradients bit by bit; 0: never [0]"},
-    {"audit-by", kChecks, words<&C::audit_by>(), free, variant, "",
+    {"audit-by", kChecks, words<&ChecksConfig::audit_by>(), free, variant, "",
      "Which rank computes a micro-batch again in an audit: another one, or the rank itself, which "
      "does not find an error that it repeats"},
-    {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",
+    {"on-audit", kChecks, words<&ChecksConfig::on_audit>(), free, none, "",
      "What to do when an audit finds wrong arithmetic: stop the run, or compute the step again"},
     {"inject", kLastGroup, kFault, own, none, "FAULT",
      "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
      "from 1; STEP+ makes a flip of arithmetic permanent. Kinds: " +
          fault_kinds()},
-    {"eval-every", kTraining, number(&C::eval_every), free, none, "N",
+    {"eval-every", kTraining, number<&TrainingConfig::eval_every>(), free, none, "N",
      "Epochs between evaluations on the test images; 0: never"},
     {"target-accuracy", kTraining,
-     number(&C::target_accuracy,
-            {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
+     number<&TrainingConfig::target_accuracy>(
+         {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
      free, none, "X",
      "Ends the run once the test accuracy reaches this, 0.8 being 80 % (the training accuracy "
      "with --eval-every 0)"},
@@ -256,31 +293,31 @@ const std::vector<TrainOption> kOptions = {
     {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
      "Writes a checkpoint every N epochs or steps, for example 1epoch or 50steps, and at the end; "
      "a run that is asked to stop (SIGTERM, SIGUSR1, SIGHUP, SIGXCPU) always writes one"},
-    {"keep", kCheckpoints, number(&C::keep, whole(1)), free, none, "N",
+    {"keep", kCheckpoints, number<&CheckpointsConfig::keep>(whole(1)), free, none, "N",
      "Number of checkpoints to keep; older ones are deleted"},
-    {"resume", kCheckpoints, Text{&C::resume}, own, none, "DIR|auto",
+    {"resume", kCheckpoints, Text{place<&CheckpointsConfig::resume>}, own, none, "DIR|auto",
      "Continues the run in this directory, or from this checkpoint, with its options unless "
      "others are given here; auto: the run in --run-dir, if any"},
 
-    {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
+    {"run-dir", kOutput, Text{place<&OutputConfig::run_dir>, false}, own, none, "DIR",
      "Directory for the files of the run [a new one below runs/]"},
-    {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE|none",
+    {"save-weights", kOutput, Text{place<&OutputConfig::save_weights>}, own, none, "FILE|none",
      "Writes the weights to this .safetensors file at the end of the run; none: writes no file "
      "[weights.safetensors in the run directory]"},
-    {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
+    {"overwrite", kOutput, Flag{place<&OutputConfig::overwrite>}, own, none, "",
      "Replaces the run in an existing --run-dir, and an existing --save-weights"},
-    {"progress", kOutput, words<&C::progress>(), own, none, "",
+    {"progress", kOutput, words<&OutputConfig::progress>(), own, none, "",
      "Display of the progress: a bar, a line per epoch, or nothing; auto: a bar on a terminal"},
-    {"trace", kOutput, Text{&C::trace}, own, none, "FILE",
+    {"trace", kOutput, Text{place<&OutputConfig::trace>}, own, none, "FILE",
      "Writes a timeline of all ranks to this file, for Perfetto or chrome://tracing"},
-    {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
+    {"trace-steps", kOutput, number<&OutputConfig::trace_steps>(), own, none, "N",
      "Number of steps in the trace, from the first"},
-    {"profile-layers", kLastGroup, Flag{&C::profile_layers}, free, variant, "",
+    {"profile-layers", kLastGroup, Flag{place<&OutputConfig::profile_layers>}, free, variant, "",
      "Times each layer in the last five steps of the first epoch; shows FLOP/s, GB/s and the share "
      "of the device's maximum. On a GPU these steps run without a recorded graph"},
-    {"log-level", kOutput, words<&C::log_level>(), free, none, "",
+    {"log-level", kOutput, words<&OutputConfig::log_level>(), free, none, "",
      "Logs messages of this importance and above, on the terminal and below --log-dir"},
-    {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",
+    {"log-dir", kOutput, Text{place<&OutputConfig::log_dir>}, own, none, "DIR",
      "Also writes the log of each rank to a file there, rank-0.log and so on"},
 };
 

@@ -116,25 +116,25 @@ namespace {
 /// Of a number or a flag.
 template <typename Plain>
 OptionValue value_in(const TrainConfig& config, const Plain& plain) {
-  return config.*plain.member;
+  return plain.place.in(config);
 }
 
 OptionValue value_in(const TrainConfig& config, const NumberIn<std::optional<double>>& n) {
-  const std::optional<double>& number = config.*n.member;
+  const std::optional<double>& number = n.place.in(config);
   if (!number) return {};
   return *number;
 }
 
 OptionValue value_in(const TrainConfig& config, const Text& t) {
-  const std::string& text = config.*t.member;
+  const std::string& text = t.place.in(config);
   if (t.null_if_empty) return text_or_null(text);
   return text;
 }
 
 template <typename Number>
 OptionValue value_in(const TrainConfig& config, const NumberOrWord<Number>& n) {
-  if (config.*n.member == n.meaning) return std::string(n.word);
-  return config.*n.member;
+  if (n.place.in(config) == n.meaning) return std::string(n.word);
+  return n.place.in(config);
 }
 
 OptionValue value_in(const TrainConfig& config, const Words& w) {
@@ -162,34 +162,34 @@ std::string text_of(const Plain& plain) {
 
 template <typename Number>
 void set_in(TrainConfig& config, const NumberIn<Number>& n, const std::string& text) {
-  config.*n.member = parse_number<Number>(text);
+  n.place.of(config) = parse_number<Number>(text);
 }
 
 void set_in(TrainConfig& config, const NumberIn<std::optional<double>>& n,
             const std::string& text) {
-  config.*n.member = parse_number<double>(text);
+  n.place.of(config) = parse_number<double>(text);
 }
 
 /// A zero would end a path for the system, a line end forge lines of output.
 void set_in(TrainConfig& config, const Text& t, const std::string& text) {
   require(std::ranges::none_of(text, is_control),
           "'" + printable(text) + "' has control characters: give a plain text");
-  config.*t.member = text;
+  t.place.of(config) = text;
 }
 
 template <typename Number>
 void set_in(TrainConfig& config, const NumberOrWord<Number>& n, const std::string& text) {
   if (text == n.word) {
-    config.*n.member = n.meaning;
+    n.place.of(config) = n.meaning;
     return;
   }
-  config.*n.member = parse_number<Number>(text);
-  require(config.*n.member != n.meaning,
+  n.place.of(config) = parse_number<Number>(text);
+  require(n.place.of(config) != n.meaning,
           "'" + printable(text) + "' is out of range; the word for it is " + n.word);
 }
 
 void set_in(TrainConfig& config, const Flag& f, const std::string& text) {
-  config.*f.member = parse_word({"false", "true"}, text) == 1;
+  f.place.of(config) = parse_word({"false", "true"}, text) == 1;
 }
 
 void set_in(TrainConfig& config, const Words& w, const std::string& text) {
@@ -205,18 +205,18 @@ void require_range_in(const TrainConfig&, const TrainOption&, const Other&) {}
 template <typename Number>
 void require_range_in(const TrainConfig& config, const TrainOption& option,
                       const NumberIn<Number>& n) {
-  require_range(option, n.range, config.*n.member);
+  require_range(option, n.range, n.place.in(config));
 }
 
 void require_range_in(const TrainConfig& config, const TrainOption& option,
                       const NumberIn<std::optional<double>>& n) {
-  if (const auto& number = config.*n.member) require_range(option, n.range, *number);
+  if (const auto& number = n.place.in(config)) require_range(option, n.range, *number);
 }
 
 template <typename Number>
 void require_range_in(const TrainConfig& config, const TrainOption& option,
                       const NumberOrWord<Number>& n) {
-  if (config.*n.member != n.meaning) require_range(option, n.range, config.*n.member);
+  if (n.place.in(config) != n.meaning) require_range(option, n.range, n.place.in(config));
 }
 
 }  // namespace

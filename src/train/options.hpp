@@ -39,32 +39,39 @@ struct OptionRange {
   const char* hint = "";  ///< what the user should know to choose one
 };
 
+/// Where an option has its value.
+template <typename Value>
+struct Place {
+  Value& (*of)(TrainConfig&);
+  const Value& (*in)(const TrainConfig&);
+};
+
 // The kinds of options.
 
 struct Text {
-  std::string TrainConfig::*member;
+  Place<std::string> place;
   bool null_if_empty = true;  ///< in the record
   /// A switch with which the run writes the file that it reads without.
-  bool TrainConfig::*written_with = nullptr;
+  bool (*is_written)(const TrainConfig&) = nullptr;
 };
 
 template <typename Number>  // or std::optional<Number>
 struct NumberIn {
-  Number TrainConfig::*member;
+  Place<Number> place;
   OptionRange range;
 };
 
 /// A number in whose place `word` may stand, which means `meaning`.
 template <typename Number>
 struct NumberOrWord {
-  Number TrainConfig::*member;
+  Place<Number> place;
   OptionRange range;
   const char* word;
   Number meaning;
 };
 
 struct Flag {
-  bool TrainConfig::*member;
+  Place<bool> place;
 };
 
 /// One of several words, by their indices.

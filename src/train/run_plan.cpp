@@ -66,33 +66,33 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
                  const std::vector<double>& parts) {
   RunPlan plan;
   plan.world = world;
-  plan.micro_batches = config.accumulate;
-  const std::size_t virtual_ranks = world * config.accumulate;
-  plan.global_batch = config.global_batch;
-  if (plan.global_batch == 0) plan.global_batch = config.batch_per_rank * virtual_ranks;
+  plan.micro_batches = config.batch.accumulate;
+  const std::size_t virtual_ranks = world * config.batch.accumulate;
+  plan.global_batch = config.batch.global;
+  if (plan.global_batch == 0) plan.global_batch = config.batch.per_rank * virtual_ranks;
   plan.sampler = {.samples = train_images,
                   .global_batch = plan.global_batch,
                   .parts = virtual_ranks,
-                  .shares = shares_of(config.balance, parts, plan),
-                  .seed = config.seed,
-                  .shuffle = config.shuffle,
-                  .shard = config.shard,
-                  .last_batch = config.last_batch};
-  double rate = config.lr;
-  if (config.scale_lr == ScaleLr::linear)
-    rate = rate * double(plan.global_batch) / double(config.base_batch);
+                  .shares = shares_of(config.batch.balance, parts, plan),
+                  .seed = config.training.seed,
+                  .shuffle = config.data.shuffle,
+                  .shard = config.data.shard,
+                  .last_batch = config.data.last_batch};
+  double rate = config.optimizer.lr;
+  if (config.optimizer.scale_lr == ScaleLr::linear)
+    rate = rate * double(plan.global_batch) / double(config.optimizer.base_batch);
   plan.schedule = {.base_rate = rate,
-                   .schedule = config.lr_schedule,
-                   .warmup_epochs = config.warmup_epochs,
-                   .epochs = config.epochs,
+                   .schedule = config.optimizer.lr_schedule,
+                   .warmup_epochs = config.optimizer.warmup_epochs,
+                   .epochs = config.training.epochs,
                    .steps_per_epoch = Sampler(plan.sampler).steps_per_epoch()};
-  require_reachable(config.fault, plan);
+  require_reachable(config.checks.fault, plan);
   return plan;
 }
 
 std::string remark_on_rate(const TrainConfig& config, const RunPlan& plan) {
   const std::size_t images = plan.sampler.samples;
-  if (config.scale_lr != ScaleLr::linear || plan.global_batch <= images) return "";
+  if (config.optimizer.scale_lr != ScaleLr::linear || plan.global_batch <= images) return "";
   return fmt::format(
       "the learning rate {:.4g} is scaled for a global batch of {}, but no step has more than the "
       "{} training images: lower --batch-per-rank or --global-batch, or use --scale-lr none",

@@ -109,10 +109,10 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
 
 void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, bool meant,
                  Replica& replica) {
-  const InjectedFault& fault = config.fault;
+  const InjectedFault& fault = config.checks.fault;
   const bool now = fault.permanent ? step >= fault.step : meant && step == fault.step;
   if (std::size_t(fault.rank) != rank || !now) return;
-  const std::uint64_t random = mix64(mix64(config.seed + rank) ^ fault.step);
+  const std::uint64_t random = mix64(mix64(config.training.seed + rank) ^ fault.step);
   const auto flip = [&replica, random](std::span<float> values) {
     overwrite(replica, values, random / 32 % values.size(),
               [random](float value) { return bit_flipped(value, random % 32); });

@@ -112,7 +112,7 @@ StepRecorder::StepRecorder(const TrainerParts& parts)
     : group_(parts.group),
       reducer_(parts.reducer),
       global_batch_(parts.plan.global_batch),
-      traced_(parts.config.trace.empty() ? 0 : parts.config.trace_steps) {
+      traced_(parts.config.output.trace.empty() ? 0 : parts.config.output.trace_steps) {
   if (parts.monitor != nullptr) watch_.emplace(*parts.monitor, parts.since_start);
   if (parts.host != nullptr) host_.emplace(*parts.host, parts.since_start);
   if (parts.from.steps > 0) before_ = parts.from.energy;
@@ -203,7 +203,7 @@ void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
   epoch.bucket_records = gather_records(group_, buckets_);
   epoch.clocks = all_gather(group_, clock_);
   book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
-  if (!run.config.trace.empty()) gather_trace(run, epoch.clocks);
+  if (!run.config.output.trace.empty()) gather_trace(run, epoch.clocks);
   epoch.rank_energy = all_gather(group_, energy_);
   epoch.energy = total_energy(epoch.rank_energy, run.ranks) + std::exchange(before_, {0, 0});
   epoch.energy.images = double(epoch.train.samples);

@@ -65,10 +65,10 @@ class StreamInput final : public TrainInput, private PrefetchSource {
       : parts_(parts),
         sampler_(sampler),
         transform_(pixel_transform(parts.config)),
-        stager_(parts.replica.backend().make_stager(parts.config.image_size,
+        stager_(parts.replica.backend().make_stager(parts.config.model.image_size,
                                                     parts.plan.largest_micro_batch(parts.rank()))),
         schedule_(parts),
-        prefetcher_(*this, BatchStager::kSlots, parts.config.input_workers) {}
+        prefetcher_(*this, BatchStager::kSlots, parts.config.data.input_workers) {}
 
   void load(const MicroBatch& which, PhaseTimer& timer) override {
     timer.enter(Phase::load);
@@ -97,7 +97,7 @@ class StreamInput final : public TrainInput, private PrefetchSource {
 
   void prepare(std::size_t slot, Range images) override {
     const Schedule::Entry& entry = entries_[slot];
-    const BatchChoice choice{entry.indices, transform_, parts_.config.seed, entry.epoch};
+    const BatchChoice choice{entry.indices, transform_, parts_.config.training.seed, entry.epoch};
     const ImageSet& set = parts_.data.train;
     const InputFormat format = stager_->format();
     const std::size_t bytes = format.image_bytes(transform_.image_size);
@@ -131,7 +131,8 @@ class ResidentInput final : public TrainInput {
   void load(const MicroBatch& which, PhaseTimer& timer) override {
     timer.enter(Phase::load);
     const auto indices = sampler_.indices(which.step, which.part);
-    parts_.replica.load({images_.get(), {indices, transform_, parts_.config.seed, which.epoch}});
+    parts_.replica.load(
+        {images_.get(), {indices, transform_, parts_.config.training.seed, which.epoch}});
   }
 
  private:
@@ -151,12 +152,12 @@ std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sa
 
 kernels::PixelTransform pixel_transform(const TrainConfig& config) {
   kernels::PixelTransform t;
-  t.image_size = config.image_size;
-  t.augment = config.augment == Augment::standard;
+  t.image_size = config.model.image_size;
+  t.augment = config.data.augment == Augment::standard;
   for (std::size_t c = 0; c < 3; ++c) {
     t.mean[c] = 0.0F;
     t.scale[c] = float(1.0 / 255.0);
-    if (config.normalize != Normalize::cifar10) continue;
+    if (config.data.normalize != Normalize::cifar10) continue;
     t.mean[c] = float(255.0 * kMean[c]);
     t.scale[c] = float(1.0 / (255.0 * kDeviation[c]));
   }

@@ -21,11 +21,12 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
       evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch(),
                  plan_.sampler.shares),
       optimizer_(replica_.backend(), replica_.parameters(),
-                 {0, float(config_.momentum), float(config_.weight_decay), config_.nesterov}),
+                 {0, float(config_.optimizer.momentum), float(config_.optimizer.weight_decay),
+                  config_.optimizer.nesterov}),
       accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
-      check_(parts.group, replica_, config_.check_replicas),
+      check_(parts.group, replica_, config_.checks.replicas),
       position_(parts.from),
-      input_(make_train_input(parts_, sampler_, config_.input)),
+      input_(make_train_input(parts_, sampler_, config_.data.input)),
       recorder_(parts_) {
   position_.shares = plan_.sampler.shares;
   if (parts.resumes) resumed_at_ = position_.steps;
@@ -68,7 +69,7 @@ void TrainLoop::train_step(std::size_t step) {
 }
 
 void TrainLoop::begin_step(std::size_t step) {
-  inject_fault(config_.fault, parts_.rank(), global_step(step), replica_);
+  inject_fault(config_.checks.fault, parts_.rank(), global_step(step), replica_);
   if (parts_.stop_requested()) replica_.ask_to_stop();
   recorder_.begin_step(global_step(step));
   replica_.write_slot(RankSlots(plan_.world).slot_of(parts_.rank()), recorder_.last_times().phases);
@@ -187,10 +188,10 @@ void TrainLoop::finish_epoch(RunRecord& run) {
   if (!is_over(run)) rebalance();
   run.total_seconds = run.earlier_seconds + parts_.since_start.seconds();
   together(parts_.group, [&] {
-    if (config_.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
+    if (config_.output.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
     parts_.observer.on_epoch(run);
   });
-  const CheckpointEvery& every = config_.checkpoint_every;
+  const CheckpointEvery& every = config_.checkpoints.every;
   if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
       (is_over(run) && every.count > 0))
     parts_.save(position_, velocities());
@@ -207,7 +208,7 @@ void TrainLoop::warn_of_divergence(const RunRecord& run, const EpochRecord& reco
 }
 
 void TrainLoop::rebalance() {
-  if (!config_.balance.by_speed) return;
+  if (!config_.batch.balance.by_speed) return;
   const auto costs = all_gather(parts_.group, recorder_.cost());
   const bool known = std::ranges::all_of(costs, [](auto& c) { return c.all.per_image > 0; });
   if (!known) return;
@@ -238,14 +239,15 @@ EpochRecord TrainLoop::record_epoch() {
 }
 
 bool TrainLoop::is_over(const RunRecord& run) const {
-  return run.seconds_to_target || position_.epochs >= config_.epochs;
+  return run.seconds_to_target || position_.epochs >= config_.training.epochs;
 }
 
 void TrainLoop::note_target(RunRecord& run) const {
-  if (!config_.target_accuracy || run.epochs.empty()) return;
+  if (!config_.training.target_accuracy || run.epochs.empty()) return;
   const EpochRecord& last = run.epochs.back();
-  const std::optional<Score> score = config_.eval_every != 0 ? last.test : last.train;
-  if (score && score->accuracy >= *config_.target_accuracy) run.seconds_to_target = position_.spent;
+  const std::optional<Score> score = config_.training.eval_every != 0 ? last.test : last.train;
+  if (score && score->accuracy >= *config_.training.target_accuracy)
+    run.seconds_to_target = position_.spent;
 }
 
 std::string TrainLoop::check_parameters(const std::string& when) {
@@ -263,7 +265,7 @@ void TrainLoop::save_within_epoch(const RunRecord& run) {
 }
 
 bool TrainLoop::saves_after(std::size_t step) const {
-  return config_.checkpoint_every.due(CheckpointEvery::Unit::steps, global_step(step));
+  return config_.checkpoints.every.due(CheckpointEvery::Unit::steps, global_step(step));
 }
 
 std::size_t TrainLoop::global_step(std::size_t step) const {
@@ -272,8 +274,9 @@ std::size_t TrainLoop::global_step(std::size_t step) const {
 
 bool TrainLoop::profiles(std::size_t step) const {
   constexpr std::size_t kSteps = 5;
-  return config_.profile_layers && !parts_.continues && position_.epochs == parts_.from.epochs &&
-         step > 1 && step + kSteps > sampler_.steps_per_epoch();
+  return config_.output.profile_layers && !parts_.continues &&
+         position_.epochs == parts_.from.epochs && step > 1 &&
+         step + kSteps > sampler_.steps_per_epoch();
 }
 
 double TrainLoop::rate_of(std::size_t step) const {

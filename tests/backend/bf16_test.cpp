@@ -213,12 +213,12 @@ struct Losses {
 /// Of the first and the last of so many epochs, summed over seeds from 1 on.
 Losses losses_of_training(Precision precision, std::size_t epochs, std::uint64_t seeds) {
   TrainConfig config = small_run();
-  config.precision = precision;
-  config.epochs = epochs;
-  config.lr = 0.05;
-  config.scale_lr = ScaleLr::none;
+  config.device.precision = precision;
+  config.training.epochs = epochs;
+  config.optimizer.lr = 0.05;
+  config.optimizer.scale_lr = ScaleLr::none;
   Losses sum;
-  for (config.seed = 1; config.seed <= seeds; ++config.seed) {
+  for (config.training.seed = 1; config.training.seed <= seeds; ++config.training.seed) {
     const RunRecord run = SoloTraining(config).train();
     sum.first += run.epochs.front().train.loss;
     sum.last += run.epochs.back().train.loss;

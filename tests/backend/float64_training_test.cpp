@@ -96,9 +96,9 @@ class Float64Training {
   void update(const Vector& gradients, double rate) {
     const TrainConfig& c = of_.config;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const double g = gradients[i] + c.weight_decay * parameters_[i];
-      velocities_[i] = c.momentum * velocities_[i] + g;
-      parameters_[i] -= rate * (g + c.momentum * velocities_[i]);
+      const double g = gradients[i] + c.optimizer.weight_decay * parameters_[i];
+      velocities_[i] = c.optimizer.momentum * velocities_[i] + g;
+      parameters_[i] -= rate * (g + c.optimizer.momentum * velocities_[i]);
     }
   }
 
@@ -110,23 +110,23 @@ class Float64Training {
   /// Rises linearly over the first epoch to `lr`, then falls as half a cosine to 0.
   double rate(std::size_t epoch, std::size_t step) const {
     constexpr double kSteps = 3;
-    if (epoch == 0) return of_.config.lr * double(step + 1) / kSteps;
+    if (epoch == 0) return of_.config.optimizer.lr * double(step + 1) / kSteps;
     const double done = double((epoch - 1) * 3 + step);
-    const double all = kSteps * double(of_.config.epochs - 1);
-    return of_.config.lr * (1 + std::cos(std::acos(-1.0) * done / all)) / 2;
+    const double all = kSteps * double(of_.config.training.epochs - 1);
+    return of_.config.optimizer.lr * (1 + std::cos(std::acos(-1.0) * done / all)) / 2;
   }
 
   /// Augmented as in `epoch` (from 0), or not at all.
   Tensor images(const ImageSet& set, const std::vector<std::uint32_t>& samples,
                 std::optional<std::size_t> epoch) const {
-    const int side = of_.config.image_size;
+    const int side = of_.config.model.image_size;
     kernels::PixelTransform transform{.image_size = side, .augment = epoch.has_value()};
     for (float& scale : transform.scale) scale = 1.0F / 255.0F;
     Tensor made(int(samples.size()), 3, side, side);
     for_each_place(made, [&](int n, int c, int y, int x) {
       const std::uint32_t sample = samples[std::size_t(n)];
-      const auto augment =
-          epoch ? kernels::draw_augment(of_.config.seed, *epoch, sample) : kernels::SampleAugment{};
+      const auto augment = epoch ? kernels::draw_augment(of_.config.training.seed, *epoch, sample)
+                                 : kernels::SampleAugment{};
       made.at(n, c, y, x) =
           double(kernels::input_value(set.image(sample).data(), transform, augment, c, y, x));
     });
@@ -161,20 +161,20 @@ double worst_difference(const Vector& a, const Vector& b) {
 /// 40 images in steps of 16, 16 and 8.
 TrainConfig whole_run(std::size_t accumulate, std::uint64_t seed) {
   TrainConfig config;
-  config.seed = seed;
-  config.accumulate = accumulate;
-  config.global_batch = 16;
-  config.image_size = 8;
-  config.epochs = 2;
-  config.lr = 0.005;
-  config.scale_lr = ScaleLr::none;
-  config.momentum = 0.9;
-  config.nesterov = true;
-  config.weight_decay = 0.05;
-  config.warmup_epochs = 1;
-  config.lr_schedule = LrSchedule::cosine;
-  config.augment = Augment::standard;
-  config.normalize = Normalize::scale;
+  config.training.seed = seed;
+  config.batch.accumulate = accumulate;
+  config.batch.global = 16;
+  config.model.image_size = 8;
+  config.training.epochs = 2;
+  config.optimizer.lr = 0.005;
+  config.optimizer.scale_lr = ScaleLr::none;
+  config.optimizer.momentum = 0.9;
+  config.optimizer.nesterov = true;
+  config.optimizer.weight_decay = 0.05;
+  config.optimizer.warmup_epochs = 1;
+  config.optimizer.lr_schedule = LrSchedule::cosine;
+  config.data.augment = Augment::standard;
+  config.data.normalize = Normalize::scale;
   return config;
 }
 
@@ -197,7 +197,7 @@ Difference from_float64(const TrainConfig& config, const std::vector<std::size_t
   Float64Training reference(training, values_of(training, training.replica.parameters()),
                             values_of(training, training.replica.running_statistics()));
   const RunRecord run = training.train();
-  REQUIRE(run.epochs.size() == config.epochs);
+  REQUIRE(run.epochs.size() == config.training.epochs);
   Difference found;
   Sampler sampler(training.plan.sampler);
   for (const EpochRecord& epoch : run.epochs) {
@@ -207,7 +207,7 @@ Difference from_float64(const TrainConfig& config, const std::vector<std::size_t
     for (std::size_t s = 0; s < 3; ++s) {
       std::vector<std::uint32_t> samples;
       std::vector<Range> parts;
-      for (std::size_t part = 0; part < config.accumulate; ++part) {
+      for (std::size_t part = 0; part < config.batch.accumulate; ++part) {
         const auto more = sampler.indices(s, part);
         parts.push_back({samples.size(), samples.size() + more.size()});
         if (!shares.empty()) REQUIRE(parts.back().size() == shares[part] / (s < 2 ? 1 : 2));
@@ -219,7 +219,7 @@ Difference from_float64(const TrainConfig& config, const std::vector<std::size_t
       loss += expected * double(samples.size());
     }
     found.see_loss(epoch.train.loss, loss / 40);
-    REQUIRE(epoch.test.has_value() == (config.eval_every > 0));
+    REQUIRE(epoch.test.has_value() == (config.training.eval_every > 0));
     if (epoch.test) found.see_loss(epoch.test->loss, reference.evaluate());
   }
   found.parameter =
@@ -245,7 +245,7 @@ TEST_CASE("A whole training follows one in double precision", "[backend][trainer
 TEST_CASE("So does one whose parts of a batch are unequal", "[backend][trainer][float64]") {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
     TrainConfig config = whole_run(2, seed);
-    config.eval_every = 0;
+    config.training.eval_every = 0;
     const Difference found = from_float64(config, {12, 4});
     if (found.is_rounding()) return;
     UNSCOPED_INFO("seed " << seed << ": loss " << found.loss << ", parameter " << found.parameter

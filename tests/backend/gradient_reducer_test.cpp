@@ -199,10 +199,10 @@ TEST_CASE("gradient reducer: what the thread met, the waiting one throws", "[bac
 
 TEST_CASE("gradient reducer: training in buckets changes no bit", "[backend][reducer]") {
   TrainConfig config = small_run();
-  config.bucket_mb = 0;
+  config.sums.bucket_mb = 0;
   const RunRecord whole = SoloTraining(config).train();
   for (const double mb : {0.000001, 0.1, 0.6}) {
-    config.bucket_mb = mb;
+    config.sums.bucket_mb = mb;
     const RunRecord run = SoloTraining(config).train();
     CHECK(run.epochs.back().parameter_hash == whole.epochs.back().parameter_hash);
     CHECK(run.epochs.back().bucket_records[0].size() >

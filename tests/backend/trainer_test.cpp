@@ -15,7 +15,7 @@ using rueda::test::SoloTraining;
 
 TEST_CASE("A run records every epoch and step, whose phases add up", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.batch_per_rank = 40;  // 96 images: 40, 40, 16
+  config.batch.per_rank = 40;  // 96 images: 40, 40, 16
   SoloTraining training(config);
   const RunRecord run = training.train();
   CHECK(run.outcome == "completed");
@@ -47,10 +47,10 @@ TEST_CASE("A run records every epoch and step, whose phases add up", "[backend][
 
 TEST_CASE("The first loss is that of guessing, and training lowers it", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.epochs = 8;
-  config.eval_every = 3;
-  config.lr = 0.05;
-  config.scale_lr = ScaleLr::none;
+  config.training.epochs = 8;
+  config.training.eval_every = 3;
+  config.optimizer.lr = 0.05;
+  config.optimizer.scale_lr = ScaleLr::none;
   const RunRecord run = SoloTraining(config).train();
   const double first = run.epochs.front().step_records[0].front().train_loss;
   CHECK(first > 0.5 * std::log(10.0));
@@ -62,7 +62,7 @@ TEST_CASE("The first loss is that of guessing, and training lowers it", "[backen
 
 TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.augment = Augment::standard;
+  config.data.augment = Augment::standard;
   const RunRecord first = SoloTraining(config).train();
   const RunRecord again = SoloTraining(config).train();
   for (std::size_t e = 0; e < 2; ++e) {
@@ -70,7 +70,7 @@ TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][t
     CHECK(first.epochs[e].train.loss == again.epochs[e].train.loss);
   }
   CHECK(first.epochs[0].parameter_hash != first.epochs[1].parameter_hash);
-  config.seed = 2;
+  config.training.seed = 2;
   CHECK(SoloTraining(config).train().epochs[0].parameter_hash != first.epochs[0].parameter_hash);
 }
 
@@ -99,16 +99,16 @@ TEST_CASE("An epoch takes as long as its slowest rank", "[backend][trainer]") {
 
 TEST_CASE("Empty micro-batches of the last step do no harm", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.accumulate = 5;
-  config.batch_per_rank = 19;  // steps of 95 and of 1: four micro-batches of the second are empty
+  config.batch.accumulate = 5;
+  config.batch.per_rank = 19;  // steps of 95 and of 1: four micro-batches of the second are empty
   const RunRecord run = SoloTraining(config).train();
   CHECK(run.epochs[0].train.samples == 96);
   CHECK(std::isfinite(run.epochs[1].train.loss));
   // The second step alone gives the bits that its image gives without empty ones.
   const auto last_step = [&config](std::size_t accumulate, std::size_t batch) {
-    config.epochs = 1;
-    config.accumulate = accumulate;
-    config.batch_per_rank = batch;
+    config.training.epochs = 1;
+    config.batch.accumulate = accumulate;
+    config.batch.per_rank = batch;
     SoloTraining training(config);
     training.from.steps = 1;
     return training.train().epochs[0];
@@ -120,7 +120,7 @@ TEST_CASE("Empty micro-batches of the last step do no harm", "[backend][trainer]
 
 TEST_CASE("The target accuracy ends the run", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.target_accuracy = 0.001;
+  config.training.target_accuracy = 0.001;
   SECTION("measured on the test set") {
     const RunRecord run = SoloTraining(config).train();
     CHECK(run.outcome == "target reached");
@@ -130,13 +130,13 @@ TEST_CASE("The target accuracy ends the run", "[backend][trainer]") {
           Approx(run.epochs[0].seconds + run.epochs[0].test->seconds).epsilon(1e-9));
   }
   SECTION("on the training set, if the run never evaluates") {
-    config.eval_every = 0;
+    config.training.eval_every = 0;
     const RunRecord run = SoloTraining(config).train();
     CHECK(run.outcome == "target reached");
     CHECK_FALSE(run.epochs[0].test);
   }
   SECTION("never, if it is out of reach") {
-    config.target_accuracy = 1.0;
+    config.training.target_accuracy = 1.0;
     const RunRecord run = SoloTraining(config).train();
     CHECK(run.outcome == "completed");
     CHECK_FALSE(run.seconds_to_target);
@@ -147,8 +147,8 @@ TEST_CASE("Checkpoints are due after epochs or steps, and know the seconds so fa
           "[backend][trainer]") {
   TrainConfig config = small_run();  // 2 epochs of 4 steps
   const bool by_epoch = GENERATE(true, false);
-  config.checkpoint_every = by_epoch ? CheckpointEvery{1, CheckpointEvery::Unit::epochs}
-                                     : CheckpointEvery{3, CheckpointEvery::Unit::steps};
+  config.checkpoints.every = by_epoch ? CheckpointEvery{1, CheckpointEvery::Unit::epochs}
+                                      : CheckpointEvery{3, CheckpointEvery::Unit::steps};
   SoloTraining training(config);
   std::vector<TrainPosition> saved;
   training.on_save = [&](const TrainPosition& at) { saved.push_back(at); };
@@ -166,7 +166,7 @@ TEST_CASE("Checkpoints are due after epochs or steps, and know the seconds so fa
 
 TEST_CASE("A loss that is not finite stops the run with step and rank", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.fault = {InjectedFault::Kind::nan, 0, 6};
+  config.checks.fault = {InjectedFault::Kind::nan, 0, 6};
   SoloTraining training(config);
   try {
     training.train();
@@ -194,9 +194,10 @@ TEST_CASE("A NaN that a ReLU would swallow is found in the batch statistics",
 
 TEST_CASE("The learning rate follows the schedule within an epoch", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.lr = 0.4;
-  config.scale_lr = ScaleLr::none;
-  config.lr_schedule = LrSchedule::step;  // 8 steps: a tenth from step 5 on, a hundredth from 7 on
+  config.optimizer.lr = 0.4;
+  config.optimizer.scale_lr = ScaleLr::none;
+  config.optimizer.lr_schedule =
+      LrSchedule::step;  // 8 steps: a tenth from step 5 on, a hundredth from 7 on
   const RunRecord run = SoloTraining(config).train();
   CHECK(run.epochs[0].learning_rate == Approx(0.4));
   CHECK(run.epochs[1].learning_rate == Approx(0.004));
@@ -204,13 +205,13 @@ TEST_CASE("The learning rate follows the schedule within an epoch", "[backend][t
 
 TEST_CASE("What the last update broke does not pass as completed", "[backend][trainer]") {
   TrainConfig config = small_run();
-  config.epochs = 1;
-  config.batch_per_rank = 96;  // one step
-  config.lr = 1e39;            // infinite as a float
-  config.scale_lr = ScaleLr::none;
-  config.weight_decay = 1;
+  config.training.epochs = 1;
+  config.batch.per_rank = 96;  // one step
+  config.optimizer.lr = 1e39;  // infinite as a float
+  config.optimizer.scale_lr = ScaleLr::none;
+  config.optimizer.weight_decay = 1;
   SECTION("when the run evaluates") {}
-  SECTION("when it does not") { config.eval_every = 0; }
+  SECTION("when it does not") { config.training.eval_every = 0; }
   CHECK_THROWS_AS(SoloTraining(config).train(), RunError);
 }
 

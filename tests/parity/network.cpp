@@ -31,8 +31,8 @@ void fill(Backend& backend, const Graph& graph, double gain, std::span<float> pa
 
 kernels::PixelTransform recipe_transform(const Graph& graph) {
   TrainConfig config;
-  config.image_size = graph.shape(graph.input()).height;
-  if (graph.origin() == Origin::keras) config.normalize = Normalize::scale;
+  config.model.image_size = graph.shape(graph.input()).height;
+  if (graph.origin() == Origin::keras) config.data.normalize = Normalize::scale;
   return pixel_transform(config);
 }
 

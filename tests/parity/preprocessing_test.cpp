@@ -39,7 +39,7 @@ std::vector<float> all_values(int size, const PixelOf& pixel) {
 
 std::vector<float> inputs(const TrainConfig& config) {
   const kernels::PixelTransform t = pixel_transform(config);
-  return all_values(config.image_size, [&](const std::uint8_t* image, int c, int y, int x) {
+  return all_values(config.model.image_size, [&](const std::uint8_t* image, int c, int y, int x) {
     return kernels::input_value(image, t, {}, c, y, x);
   });
 }
@@ -51,8 +51,8 @@ TEST_CASE("images are resized as by tf.image.resize", "[parity]") {
   for (const json& expected : reference.at("sizes")) {
     INFO(expected.at("name"));
     TrainConfig config;
-    config.normalize = Normalize::scale;
-    config.image_size = expected.at("size");
+    config.data.normalize = Normalize::scale;
+    config.model.image_size = expected.at("size");
     const auto values = inputs(config);
     const Digest digest = read_digest(expected);
     CHECK(deviation(expected.at("name"), values, digest).relative < allowed(digest));

@@ -25,9 +25,9 @@ struct Counter final : TrainObserver {
 
 TrainConfig memory_run(std::size_t accumulate, Precision precision) {
   TrainConfig config = small_run();
-  config.batch_per_rank = 24;
-  config.accumulate = accumulate;
-  config.precision = precision;
+  config.batch.per_rank = 24;
+  config.batch.accumulate = accumulate;
+  config.device.precision = precision;
   return config;
 }
 
@@ -82,13 +82,13 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
   CAPTURE(c.model, c.accumulate, to_string(c.precision));
   constexpr std::size_t messages = 100'000;
   TrainConfig config = small_run();
-  config.model = c.model;
-  config.image_size = c.image_size;
-  config.batch_per_rank = c.batch;
-  config.accumulate = c.accumulate;
-  config.precision = c.precision;
-  config.epochs = 1;
-  config.eval_every = 0;  // untrained deep networks overflow with their running statistics
+  config.model.name = c.model;
+  config.model.image_size = c.image_size;
+  config.batch.per_rank = c.batch;
+  config.batch.accumulate = c.accumulate;
+  config.device.precision = c.precision;
+  config.training.epochs = 1;
+  config.training.eval_every = 0;  // untrained deep networks overflow with their running statistics
   const std::size_t images = 2 * c.batch * c.accumulate;
   const std::size_t before = standin_memory().in_use;
   standin_reset_peak();

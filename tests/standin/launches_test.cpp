@@ -98,8 +98,8 @@ double left_out(const Graph& graph, const StepLaunch& step) {
 
 /// The launches of the second step of three, call by call (RUEDA_CUDA_GRAPHS=off).
 std::vector<StandinLaunch> launches_of(const TrainConfig& config, const Variant& variant) {
-  SoloTraining training(config, {.train = 3 * config.batch_per_rank, .test = 1},
-                        open_backend_under_test(variant, config.precision));
+  SoloTraining training(config, {.train = 3 * config.batch.per_rank, .test = 1},
+                        open_backend_under_test(variant, config.device.precision));
   const auto reducer = std::make_unique<GradientReducer>(ReducerParts{
       training.replica, training.reduce, plan_buckets(training.graph, {.most_bytes = 100'000})});
   const Stopwatch clock;
@@ -124,13 +124,13 @@ std::vector<StandinLaunch> launches_of(const TrainConfig& config, const Variant&
 void compare(const Case& c, bool kernels) {
   CAPTURE(c.model, to_string(c.precision), int(c.epilogue));
   TrainConfig config;
-  config.model = c.model;
-  config.image_size = c.image_size;
-  config.precision = c.precision;
-  config.batch_per_rank = 2;
-  config.epochs = 1;
-  config.eval_every = 0;
-  config.augment = Augment::none;
+  config.model.name = c.model;
+  config.model.image_size = c.image_size;
+  config.device.precision = c.precision;
+  config.batch.per_rank = 2;
+  config.training.epochs = 1;
+  config.training.eval_every = 0;
+  config.data.augment = Augment::none;
   const Graph graph = fuse_additions(build_model(c.model, c.image_size, kClasses), kGpuFusions);
   const auto planned = step_launches(graph, 2, c.precision, c.epilogue);
   const auto launched =

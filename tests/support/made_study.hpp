@@ -43,8 +43,8 @@ inline void set_means(std::array<Spread, kPhases>& spreads, const PhaseSeconds& 
 
 inline RunResult made_run(const MadeRun& made) {
   RunResult run;
-  run.config.model = made.model;
-  run.config.image_size = 32;
+  run.config.model.name = made.model;
+  run.config.model.image_size = 32;
   run.outcome = "completed";
   run.train_images = made.images;
   run.global_batch = made.ranks * made.rank_batch;

@@ -85,11 +85,11 @@ inline RankInfo sample_rank(int rank, int ranks_per_host) {
 inline RunRecord sample_run(int ranks = 2, int ranks_per_host = 2) {
   RunRecord run;
   const auto p = std::size_t(ranks);
-  run.config.batch_per_rank = 128 / p;
-  run.config.global_batch = 128;
-  run.config.lr = 0.1;
-  run.config.lr_schedule = LrSchedule::constant;
-  run.config.run_dir = "runs/sample";
+  run.config.batch.per_rank = 128 / p;
+  run.config.batch.global = 128;
+  run.config.optimizer.lr = 0.1;
+  run.config.optimizer.lr_schedule = LrSchedule::constant;
+  run.config.output.run_dir = "runs/sample";
   run.command_line = "rueda train --model resnet20";
   run.started_at = "2024-05-06T07:08:09Z";
   run.versions = {{"rueda", "0.1.0"}, {"mpi", "Open MPI 4.1.4"}, {"onednn", "2.6.3"}};

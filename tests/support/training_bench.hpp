@@ -71,13 +71,13 @@ struct SoloTraining {
   /// On the backend under test.
   explicit SoloTraining(const TrainConfig& c, SynthOptions images = {.train = 96, .test = 40},
                         const std::vector<std::size_t>& shares = {})
-      : SoloTraining(c, images, open_backend_under_test(c.precision), shares) {}
+      : SoloTraining(c, images, open_backend_under_test(c.device.precision), shares) {}
   /// `shares`: samples of its micro-batches; empty: they are equal.
   SoloTraining(const TrainConfig& c, SynthOptions images, std::unique_ptr<Backend> on,
                const std::vector<std::size_t>& shares = {})
       : config(c),
         data(draw_synthetic(images)),
-        graph(build_model(config.model, config.image_size, kClasses)),
+        graph(build_model(config.model.name, config.model.image_size, kClasses)),
         plan(with_shares(plan_run(config, 1, data.train.size()), shares)),
         backend(std::move(on)),
         replica(graph, *backend,
@@ -85,7 +85,7 @@ struct SoloTraining {
                     graph, *backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
                     plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes(),
                     Recompute::none, 1)) {
-    replica.initialise(config.seed);
+    replica.initialise(config.training.seed);
   }
 
   static RunPlan with_shares(RunPlan plan, const std::vector<std::size_t>& shares) {
@@ -99,7 +99,7 @@ struct SoloTraining {
 
   std::unique_ptr<GradientReducer> make_reducer() {
     return std::make_unique<GradientReducer>(ReducerParts{
-        replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config.bucket_mb)})});
+        replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config.sums.bucket_mb)})});
   }
 
   RunRecord train() {
@@ -132,11 +132,11 @@ struct SoloTraining {
 /// Two epochs of 96 small images in steps of 24, and what is left: 4 steps each.
 inline TrainConfig small_run() {
   TrainConfig config;
-  config.image_size = quick_image_size();
-  config.epochs = 2;
-  config.batch_per_rank = 24;
-  config.lr = 0.1;
-  config.lr_schedule = LrSchedule::constant;
+  config.model.image_size = quick_image_size();
+  config.training.epochs = 2;
+  config.batch.per_rank = 24;
+  config.optimizer.lr = 0.1;
+  config.optimizer.lr_schedule = LrSchedule::constant;
   return config;
 }
 

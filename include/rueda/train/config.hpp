@@ -39,9 +39,9 @@ enum class OnAudit { stop, recompute };
 enum class OnOom { fail, halve };
 enum class ProgressChoice { automatic, bar, lines, off };
 
-/// As batch_per_rank: the most that fits into memory.
+/// As BatchConfig::per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = SIZE_MAX;
-/// As bucket_mb: what hides most of the all-reduce, by a measurement at the start.
+/// As SumsConfig::bucket_mb: what hides most of the all-reduce, by a measurement at the start.
 inline constexpr double kAutoBucketMb = std::numeric_limits<double>::max();
 
 /// `50steps` or `2epochs`; none at 0.
@@ -89,14 +89,35 @@ struct Balance {
 /// The largest batch that is accepted, far beyond use.
 inline constexpr std::size_t kMostSamples = 1'000'000;
 
-/// The options of `rueda train`, with its defaults. Names are those of the command line.
-struct TrainConfig {
-  std::string model = "resnet20";
-  std::string data = "synthetic";
-  std::size_t epochs = 3;
-  std::size_t batch_per_rank = 64;  ///< samples of one rank and micro-batch, or kMostThatFits
-  std::size_t global_batch = 0;     ///< 0: batch_per_rank * ranks * accumulate
+// The parts of the configuration, as the help groups them.
+
+struct ModelConfig {
+  std::string name = "resnet20";
   int image_size = 32;
+  std::string init_weights;  ///< a weights file to begin with; empty: drawn from the seed
+};
+
+struct DataConfig {
+  std::string path = "synthetic";
+  std::size_t limit = 0;  ///< training images used; 0: all
+  Augment augment = Augment::none;
+  Normalize normalize = Normalize::cifar10;
+  bool shuffle = true;
+  Shard shard = Shard::step;
+  LastBatch last_batch = LastBatch::keep;
+  InputMode input = InputMode::resident;
+  std::size_t input_workers = 2;  ///< of a rank, with InputMode::stream; 0: the training thread
+};
+
+struct TrainingConfig {
+  std::size_t epochs = 3;
+  std::uint64_t seed = 1;
+  std::size_t eval_every = 1;  ///< epochs; 0: never
+  std::optional<double> target_accuracy;
+};
+
+/// SGD and the course of its learning rate.
+struct OptimizerConfig {
   double lr = 0.02;
   double momentum = 0.9;
   double weight_decay = 1e-4;
@@ -105,61 +126,90 @@ struct TrainConfig {
   std::size_t base_batch = 128;
   double warmup_epochs = 0;
   LrSchedule lr_schedule = LrSchedule::cosine;
-  Augment augment = Augment::none;
-  Normalize normalize = Normalize::cifar10;
-  bool shuffle = true;
-  Shard shard = Shard::step;
-  LastBatch last_batch = LastBatch::keep;
-  InputMode input = InputMode::resident;
-  std::size_t input_workers = 2;  ///< of a rank, with InputMode::stream; 0: the training thread
+};
+
+struct BatchConfig {
+  std::size_t per_rank = 64;  ///< samples of one rank and micro-batch, or kMostThatFits
+  std::size_t global = 0;     ///< 0: per_rank * ranks * accumulate
   std::size_t accumulate = 1;
   Balance balance;
   OnOom on_oom = OnOom::fail;
+};
+
+struct DeviceConfig {
   BackendChoice backend = BackendChoice::automatic;
-  std::optional<double> compute_ms;  ///< timed: forward and backward of a full micro-batch
-  std::string compute_from;          ///< timed: a run.json whose times are taken; empty: not given
-  std::vector<double> compute_factors;  ///< timed: of each rank, by which it takes longer
-  double compute_jitter = 0;  ///< timed: per cent by which a micro-batch takes longer or shorter
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
-  bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
-  std::string tuning_file;     ///< of engines for a GPU; empty: cuDNN's first suggestions
-  bool tune = false;           ///< measures engines first and writes the tuning file
-  std::string plan_cache;      ///< folder of engines that cuDNN compiled; empty: none
-  Algorithm all_reduce = Algorithm::ring;
-  ReduceOrder reduce_order = ReduceOrder::ring;
+  int threads = 0;                ///< 0: cores available / ranks on this node
+  bool allow_shared_gpu = false;  ///< several ranks on one GPU
+  bool deterministic = false;     ///< on a GPU: only engines that give the same bits every time
+  std::string tuning_file;        ///< of engines for a GPU; empty: cuDNN's first suggestions
+  bool tune_engines = false;      ///< measures engines first and writes the tuning file
+  std::string plan_cache;         ///< folder of engines that cuDNN compiled; empty: none
+};
+
+/// How long the timed backend computes.
+struct ComputeConfig {
+  std::optional<double> ms;     ///< forward and backward of a full micro-batch
+  std::string from;             ///< a run.json whose times are taken; empty: not given
+  std::vector<double> factors;  ///< of each rank, by which it takes longer
+  double jitter = 0;            ///< per cent by which a micro-batch takes longer or shorter
+};
+
+/// How the gradients of all ranks are summed.
+struct SumsConfig {
+  Algorithm algorithm = Algorithm::ring;
+  ReduceOrder order = ReduceOrder::ring;
   Overlap overlap = Overlap::automatic;
   /// MB (10^6 bytes) of gradients that are summed at once; 0: all; or kAutoBucketMb.
   double bucket_mb = 25;
   std::size_t segment_kb = 0;  ///< KiB in which a chunk travels; 0: as tuned
   Wire wire = Wire::fp32;
-  std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
-  std::string trace;                ///< where the trace goes; empty: nowhere
-  std::size_t trace_steps = 50;     ///< that it shows, from the first on
-  bool profile_layers = false;      ///< takes the time of each layer in some steps
   TransportChoice transport = TransportChoice::automatic;
-  bool allow_shared_gpu = false;  ///< several ranks on one GPU
-  CheckReplicas check_replicas = CheckReplicas::epoch;
+};
+
+struct ChecksConfig {
+  CheckReplicas replicas = CheckReplicas::epoch;
   bool verify_messages = false;  ///< of gradients, by a check sum each
   std::size_t audit_every = 0;   ///< steps; 0: never
   AuditBy audit_by = AuditBy::other;
   OnAudit on_audit = OnAudit::stop;
-  std::optional<double> target_accuracy;
-  std::uint64_t seed = 1;
-  int threads = 0;             ///< 0: cores available / ranks on this node
-  std::size_t eval_every = 1;  ///< epochs; 0: never
-  std::string run_dir;         ///< empty: a new one below runs/
+  std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
+  InjectedFault fault;
+};
+
+struct CheckpointsConfig {
+  CheckpointEvery every;
+  std::size_t keep = 2;
+  std::string resume;  ///< a run directory, a checkpoint, or "auto"; empty: begins anew
+};
+
+struct OutputConfig {
+  std::string run_dir;  ///< empty: a new one below runs/
   bool overwrite = false;
-  std::string init_weights;    ///< a weights file to begin with; empty: drawn from the seed
-  std::string save_weights;    ///< where the weights go at the end; see final_weights
-  std::size_t data_limit = 0;  ///< training images used; 0: all
+  std::string save_weights;      ///< where the weights go at the end; see final_weights
+  std::string trace;             ///< where the trace goes; empty: nowhere
+  std::size_t trace_steps = 50;  ///< that it shows, from the first on
+  bool profile_layers = false;   ///< takes the time of each layer in some steps
   ProgressChoice progress = ProgressChoice::automatic;
   LogLevel log_level = LogLevel::info;
   std::string log_dir;  ///< for a log file of each rank; empty: none
-  InjectedFault fault;
-  CheckpointEvery checkpoint_every;
-  std::size_t keep = 2;  ///< checkpoints
-  std::string resume;    ///< a run directory, a checkpoint, or "auto"; empty: begins anew
+};
+
+/// The options of `rueda train`, with its defaults. The option table maps the names of the command
+/// line to these members.
+struct TrainConfig {
+  ModelConfig model;
+  DataConfig data;
+  TrainingConfig training;
+  OptimizerConfig optimizer;
+  BatchConfig batch;
+  DeviceConfig device;
+  ComputeConfig compute;
+  SumsConfig sums;
+  ChecksConfig checks;
+  CheckpointsConfig checkpoints;
+  OutputConfig output;
 
   /// Names of the options that the command line or the recipe set; all others
   /// have their defaults or, in a resumed run, its values.

@@ -183,11 +183,11 @@ struct StepGap {
 
 /// Whether the size of buckets decides how much of the all-reduce is hidden.
 inline bool bucket_size_matters(const TrainConfig& config, bool overlaps) noexcept {
-  return overlaps && config.accumulate == 1;
+  return overlaps && config.batch.accumulate == 1;
 }
 /// Whether it is measured.
 inline bool measures_bucket_size(const TrainConfig& config, bool overlaps) noexcept {
-  return bucket_size_matters(config, overlaps) && config.bucket_mb == kAutoBucketMb;
+  return bucket_size_matters(config, overlaps) && config.sums.bucket_mb == kAutoBucketMb;
 }
 
 /// What is known of a run besides its epochs, whether this process trained or

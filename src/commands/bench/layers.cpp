@@ -77,12 +77,13 @@ class LayersBench {
  public:
   /// Measures in turn the peak, each product, and a step.
   explicit LayersBench(const BenchLayersOptions& options) : options_(options) {
-    const std::size_t batch = train_.batch_per_rank;
+    const std::size_t batch = train_.batch.per_rank;
     const auto classes = std::min(std::size_t(options_.classes), kMostDrawnClasses);
     Replica replica(graph_, *backend_, {batch}, {});
-    replica.initialise(train_.seed);
+    replica.initialise(train_.training.seed);
     const std::span<float> values = replica.parameters();
-    Sgd sgd(*backend_, values, {0, float(train_.momentum), float(train_.weight_decay)});
+    Sgd sgd(*backend_, values,
+            {0, float(train_.optimizer.momentum), float(train_.optimizer.weight_decay)});
     const ImageSet images = draw_synthetic({.train = batch, .test = 0, .classes = classes}).train;
     const auto held = backend_->hold(images);
     std::vector<std::uint32_t> indices(batch);
@@ -90,7 +91,7 @@ class LayersBench {
     const auto step = [&] {
       replica.load({held.get(), {indices, pixel_transform(train_)}});
       replica.compute(1.0F / float(batch));
-      sgd.update(values, replica.gradients().first(values.size()), 0, train_.lr);
+      sgd.update(values, replica.gradients().first(values.size()), 0, train_.optimizer.lr);
       replica.update_running_statistics(float(batch));
       replica.parameters_changed();
     };
@@ -136,11 +137,11 @@ class LayersBench {
  private:
   Table setting() const {
     Table table{"setting", "On " + backend_->device()};
-    table.add_fields({{{"model", "model"}, train_.model},
-                      {{"image_size", "pixels", Show::count}, double(train_.image_size)},
+    table.add_fields({{{"model", "model"}, train_.model.name},
+                      {{"image_size", "pixels", Show::count}, double(train_.model.image_size)},
                       {{"classes", "classes", Show::count}, double(options_.classes)},
                       {{"batch_per_rank", "images", Show::count}, images_},
-                      {{"precision", "precision"}, to_string(train_.precision)},
+                      {{"precision", "precision"}, to_string(train_.device.precision)},
                       {{"threads", "threads", Show::count}, double(threads_)},
                       {{"peak_by", "peak"}, peak_.by},
                       {{"peak_gflops", "GFLOP/s", Show::rate}, peak_.flops / 1e9}});
@@ -162,15 +163,15 @@ class LayersBench {
 
   const BenchLayersOptions& options_;
   const TrainConfig& train_ = options_.train;
-  const double images_ = double(train_.batch_per_rank);
+  const double images_ = double(train_.batch.per_rank);
   const int threads_ =
       choose_threads({{allowed_cores()}, online_cores(), control_group_limits().quota.value}, 0,
-                     train_.threads)
+                     train_.device.threads)
           .threads;
   std::unique_ptr<Backend> backend_ = open_backend(
-      {.choice = BackendChoice::cpu, .precision = train_.precision, .threads = threads_});
+      {.choice = BackendChoice::cpu, .precision = train_.device.precision, .threads = threads_});
   const Graph graph_ =
-      backend_->prepare(build_model(train_.model, train_.image_size, options_.classes));
+      backend_->prepare(build_model(train_.model.name, train_.model.image_size, options_.classes));
   Peak peak_;
   std::vector<Kernel> kernels_;
   Seconds steps_;

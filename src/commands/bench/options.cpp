@@ -53,7 +53,8 @@ Size parse_size(const std::string& word, int classes) {
 
 void check_common(double seconds, const TrainConfig& train) {
   require(seconds > 0 && seconds <= 86'400, "--seconds must be above 0 and at most 86400");
-  require(train.threads >= 0 && train.threads <= 1024, "--threads must be from 0 to 1024");
+  require(train.device.threads >= 0 && train.device.threads <= 1024,
+          "--threads must be from 0 to 1024");
 }
 
 std::vector<Entry> every_entry() {
@@ -101,7 +102,7 @@ void validate(BenchAllReduceOptions& options) {
   options.entries = parse_entries(options.algorithm_words);
   check_common(options.seconds, options.train);
   require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");
-  require(options.train.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
+  require(options.train.sums.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
 }
 
 void validate(BenchExplainOptions& options) {

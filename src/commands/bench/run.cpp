@@ -26,8 +26,9 @@ std::string asked_text(const BenchAllReduceOptions& options) {
       "--algorithms {}\n--sizes {}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
       "--verify-messages {}\n--backend {}\n--wire {}",
       options.algorithm_words, fmt::join(options.sizes | std::views::transform(&Size::bytes), " "),
-      options.repetitions, options.seconds, setup.segment_kb, setup.verify_messages ? "on" : "off",
-      to_string(setup.backend), to_string(setup.wire));
+      options.repetitions, options.seconds, setup.sums.segment_kb,
+      setup.checks.verify_messages ? "on" : "off", to_string(setup.device.backend),
+      to_string(setup.sums.wire));
 }
 
 /// `rueda bench all-reduce` on one rank.

@@ -27,9 +27,10 @@ class BenchSession {
     require_agreed(
         world_.size() <= kMostExactRanks,
         fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
-    const int threads = job.agree_on_cores(setup.threads).choice.threads;
+    const int threads = job.agree_on_cores(setup.device.threads).choice.threads;
     together(world_, [&] { backend_ = open_backend(options_of(setup, threads)); });
-    const auto decision = agree_on_transport(world_, setup.transport, backend_->reduce_device());
+    const auto decision =
+        agree_on_transport(world_, setup.sums.transport, backend_->reduce_device());
     transport_ = decision.transport;
     log(LogLevel::info, decision.warning);
     system_ = {.started_at = utc_now(),
@@ -39,7 +40,7 @@ class BenchSession {
                .device = std::string(backend_->device()),
                .transport = to_string(transport_),
                .threads = all_gather(world_, threads),
-               .wire = setup.wire};
+               .wire = setup.sums.wire};
   }
 
   const SystemInfo& system() const { return system_; }

@@ -212,9 +212,9 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
 /// and GPUs that read each other's memory know none of them.
 TransportDecision transport_of(Communicator& world, const TrainConfig& config,
                                const ReduceDevice& device) {
-  const TransportDecision decision = agree_on_transport(world, config.transport, device);
+  const TransportDecision decision = agree_on_transport(world, config.sums.transport, device);
   const bool messages =
-      config.all_reduce != Algorithm::nccl && config.all_reduce != Algorithm::shared;
+      config.sums.algorithm != Algorithm::nccl && config.sums.algorithm != Algorithm::shared;
   if (messages || device.memory_is_on_host()) return decision;
   return {Transport::device, ""};
 }
@@ -233,19 +233,19 @@ std::string other_choice(const ReduceSettings& settings, const ReducePlace& plac
 
 /// Until sizes are measured there is one bucket, whose sum takes the most memory.
 double first_bucket_mb(const TrainConfig& config, bool measured) {
-  if (config.bucket_mb != kAutoBucketMb) return config.bucket_mb;
-  return measured ? 0 : TrainConfig().bucket_mb;
+  if (config.sums.bucket_mb != kAutoBucketMb) return config.sums.bucket_mb;
+  return measured ? 0 : TrainConfig().sums.bucket_mb;
 }
 
 }  // namespace
 
 ReduceSettings reduce_settings(const TrainConfig& config) {
-  return {.algorithm = config.all_reduce,
-          .order = config.reduce_order,
-          .segment_bytes = config.segment_kb * 1024,
-          .wire = config.wire,
-          .verify_messages = config.verify_messages,
-          .fault = config.fault};
+  return {.algorithm = config.sums.algorithm,
+          .order = config.sums.order,
+          .segment_bytes = config.sums.segment_kb * 1024,
+          .wire = config.sums.wire,
+          .verify_messages = config.checks.verify_messages,
+          .fault = config.checks.fault};
 }
 
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
@@ -256,7 +256,7 @@ std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
 std::vector<std::size_t> cut_buckets(const TrainConfig& config, double bucket_mb,
                                      const Graph& graph, int ranks) {
   return plan_buckets(graph, {.most_bytes = bucket_bytes(bucket_mb),
-                              .tail_apart = config.wire != Wire::fp32,
+                              .tail_apart = config.sums.wire != Wire::fp32,
                               .ranks = std::size_t(ranks)});
 }
 

@@ -122,11 +122,12 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
   std::error_code unknown;
   // What cannot be looked at is refused by reading it.
-  if (fs::status(config.tuning_file, unknown).type() != fs::file_type::not_found)
-    tuning = use_tuning(*backend, read_tuning_file(config.tuning_file), config.tuning_file);
+  if (fs::status(config.device.tuning_file, unknown).type() != fs::file_type::not_found)
+    tuning = use_tuning(*backend, read_tuning_file(config.device.tuning_file),
+                        config.device.tuning_file);
   const auto write = [&] {
     add_engines(*backend, tuning);
-    write_output(config.tuning_file, tuning_text(tuning));
+    write_output(config.device.tuning_file, tuning_text(tuning));
   };
 #if RUEDA_CUDA_TRAINS
   cuda::plan_store(*backend)->when_timed(write);  // a run that is killed leaves what it measured
@@ -166,11 +167,11 @@ bool wants_cuda(BackendChoice choice) {
 
 BackendOptions options_of(const TrainConfig& config, int threads) {
   BackendOptions options;
-  options.choice = config.backend;
-  options.precision = config.precision;
+  options.choice = config.device.backend;
+  options.precision = config.device.precision;
   options.threads = threads;
-  options.deterministic = config.deterministic;
-  options.plan_cache = config.plan_cache;
+  options.deterministic = config.device.deterministic;
+  options.plan_cache = config.device.plan_cache;
   return options;
 }
 
@@ -228,17 +229,17 @@ std::string read_tuning_file(const std::string& file) {
 
 void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
                       Backend& backend, const std::function<void(Backend&)>& plan) {
-  if (config.tuning_file.empty()) return;
+  if (config.device.tuning_file.empty()) return;
   together(world, [&] {
     if (backend.name() == "cuda") return;
     throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
                      std::string(backend.name()) + " backend: leave it out");
   });
   const std::string text = text_of_rank_0(world, [&] {
-    if (config.tune) return tune(config, options, plan);
-    return read_tuning_file(config.tuning_file);
+    if (config.device.tune_engines) return tune(config, options, plan);
+    return read_tuning_file(config.device.tuning_file);
   });
-  together(world, [&] { use_tuning(backend, text, config.tuning_file); });
+  together(world, [&] { use_tuning(backend, text, config.device.tuning_file); });
 }
 
 std::map<std::string, int> share_out_plans(const std::vector<std::string>& wanted) {

@@ -31,9 +31,10 @@ double check_run(const InputFile& file, const std::string& model, int image_size
   if (!j.has("schema") || j.json()["schema"] != "rueda-run") file.refuse("no run.json");
   if (j.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
   const RunFacts run = read_facts(j);
-  if (run.config.model != model || run.config.image_size != image_size) {
-    file.refuse(fmt::format("it is of {} for {} pixels, not {} for {}", printable(run.config.model),
-                            run.config.image_size, model, image_size));
+  if (run.config.model.name != model || run.config.model.image_size != image_size) {
+    file.refuse(fmt::format("it is of {} for {} pixels, not {} for {}",
+                            printable(run.config.model.name), run.config.model.image_size, model,
+                            image_size));
   }
   return double(run.global_batch);
 }
@@ -68,9 +69,9 @@ double recorded_image_seconds(const std::string& name, const std::string& model,
 
 std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& config,
                                            std::size_t train_images) {
-  if (config.backend != BackendChoice::timed) return {};
-  TimedCompute compute{config.compute_ms.value_or(0) / 1e3, 1, config.compute_jitter,
-                       config.compute_factors, config.compute_from};
+  if (config.device.backend != BackendChoice::timed) return {};
+  TimedCompute compute{config.compute.ms.value_or(0) / 1e3, 1, config.compute.jitter,
+                       config.compute.factors, config.compute.from};
   double of_image = 0;
   together(group, [&] {
     const auto world = std::size_t(group.size());
@@ -78,10 +79,11 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
             fmt::format("--compute-factors has {} for {}: give one for each",
                         counted(compute.factors.size(), "number"), counted(world, "rank")));
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
-    if (!config.compute_from.empty() && group.rank() == 0)
-      of_image = recorded_image_seconds(config.compute_from, config.model, config.image_size);
+    if (!config.compute.from.empty() && group.rank() == 0)
+      of_image =
+          recorded_image_seconds(config.compute.from, config.model.name, config.model.image_size);
   });
-  if (!config.compute_from.empty())
+  if (!config.compute.from.empty())
     compute.seconds = all_gather(group, of_image).front() * double(compute.images);
   return compute;
 }

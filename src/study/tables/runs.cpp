@@ -12,7 +12,7 @@ namespace rueda {
 namespace {
 
 void add_run(Table& table, const RunResult& run) {
-  std::string model = run.config.model;
+  std::string model = run.config.model.name;
   double seconds = kUnknown, accuracy = kUnknown;
   if (!run.epochs.empty()) {
     const Observation seen = observe(run);

@@ -90,9 +90,9 @@ class SlowBackend final : public timed::TimedBackend {
 
 TrainConfig slow_run() {
   TrainConfig config;
-  config.epochs = 1;
-  config.global_batch = 8;
-  config.check_replicas = CheckReplicas::off;
+  config.training.epochs = 1;
+  config.batch.global = 8;
+  config.checks.replicas = CheckReplicas::off;
   return config;
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, and the de
 
 TEST_CASE("The time of each phase is booked on it", "[timed][booking]") {
   TrainConfig config = slow_run();
-  config.bucket_mb = 0.4;
+  config.sums.bucket_mb = 0.4;
   SoloTraining training(config, {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
   training.reduce.takes = 5ms;
   const double sums = 0.005 * double(training.make_reducer()->buckets());
@@ -216,7 +216,7 @@ TEST_CASE("Evaluation is no part of an epoch's seconds", "[timed][booking]") {
 
 TEST_CASE("A checkpoint knows the epoch's seconds, and is no part of them", "[timed][booking]") {
   TrainConfig config = slow_run();
-  config.checkpoint_every = {1, CheckpointEvery::Unit::steps};
+  config.checkpoints.every = {1, CheckpointEvery::Unit::steps};
   SoloTraining training(config, {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
   std::vector<double> saved;
   training.on_save = [&](const TrainPosition& at) {

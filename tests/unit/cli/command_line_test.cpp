@@ -104,7 +104,7 @@ TEST_CASE("train alone takes every default, the ring among them", "[command_line
   const TrainConfig config = trained_by({"train"});
   CHECK(options_json(config) == options_json(TrainConfig()));
   CHECK(config.given.empty());
-  CHECK(trained_by({"train"}).all_reduce == Algorithm::ring);
+  CHECK(trained_by({"train"}).sums.algorithm == Algorithm::ring);
 }
 
 TEST_CASE("options reach the configuration", "[command_line]") {
@@ -112,18 +112,19 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   const TrainConfig c =
       trained_by(recipe.command({"--lr", "1e-3", "--nesterov", "--shuffle", "off", "--last-batch",
                                  "drop", "--batch-per-rank", "max", "--precision", "bf16"}));
-  CHECK(c.lr == 1e-3);
-  CHECK(c.nesterov);
-  CHECK_FALSE(c.shuffle);
-  CHECK(c.last_batch == LastBatch::drop);
-  CHECK(c.batch_per_rank == kMostThatFits);
-  CHECK(c.precision == Precision::bf16);
+  CHECK(c.optimizer.lr == 1e-3);
+  CHECK(c.optimizer.nesterov);
+  CHECK_FALSE(c.data.shuffle);
+  CHECK(c.data.last_batch == LastBatch::drop);
+  CHECK(c.batch.per_rank == kMostThatFits);
+  CHECK(c.device.precision == Precision::bf16);
   CHECK(c.given == std::set<std::string, std::less<>>{"batch-per-rank", "last-batch", "lr",
                                                       "nesterov", "precision", "seed", "shuffle"});
-  CHECK(trained_by({"train", "--seed", "18446744073709551615"}).seed == 18446744073709551615ULL);
-  CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).epochs == 5);
-  CHECK(trained_by({"train", "--model", "ResNet50V2"}).model == "resnet50v2");
-  CHECK(trained_by({"train", "--bucket-mb", "auto"}).bucket_mb == kAutoBucketMb);
+  CHECK(trained_by({"train", "--seed", "18446744073709551615"}).training.seed ==
+        18446744073709551615ULL);
+  CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).training.epochs == 5);
+  CHECK(trained_by({"train", "--model", "ResNet50V2"}).model.name == "resnet50v2");
+  CHECK(trained_by({"train", "--bucket-mb", "auto"}).sums.bucket_mb == kAutoBucketMb);
 }
 
 TEST_CASE("a resumed run writes no file that only its checkpoint names", "[command_line]") {
@@ -131,8 +132,8 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
   TrainConfig hostile;
   for (const TrainOption& option : train_options())
     if (std::holds_alternative<Text>(option.kind)) set_option(option, hostile, "some text");
-  hostile.compute_from = "";  // not with the other options
-  hostile.tune = hostile.overwrite = true;
+  hostile.compute.from = "";  // not with the other options
+  hostile.device.tune_engines = hostile.output.overwrite = true;
   const auto checkpoint = folder.path() / "checkpoints" / "epoch-0001-step-00000";
   std::filesystem::create_directories(checkpoint);
   Manifest manifest;
@@ -153,17 +154,17 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
     if (option.name != std::string("resume"))
       CHECK(text_of(option, taken) == text_of(option, TrainConfig()));
   }
-  CHECK(taken.tuning_file == "some text");
+  CHECK(taken.device.tuning_file == "some text");
   // What the run before set is not given here, so that no note says that it has no effect.
   CHECK(taken.given == std::set<std::string, std::less<>>{"resume"});
-  CHECK_FALSE(taken.tune);
-  CHECK_FALSE(taken.overwrite);
+  CHECK_FALSE(taken.device.tune_engines);
+  CHECK_FALSE(taken.output.overwrite);
   // The switch makes an output of a file that is read otherwise: both have to be named.
   Line tuned = resume;
   tuned.emplace_back("--tune-engines");
   CHECK_THAT(refusal(tuned), Contains("name it with --tuning-file FILE"));
   tuned.insert(tuned.end(), {"--tuning-file", "mine"});
-  CHECK(trained_by(tuned).tuning_file == "mine");
+  CHECK(trained_by(tuned).device.tuning_file == "mine");
 }
 
 TEST_CASE("relative paths that a run recorded lead from its own folder", "[command_line]") {
@@ -175,7 +176,7 @@ TEST_CASE("relative paths that a run recorded lead from its own folder", "[comma
   const auto data_of = [&](const Line& more) {
     Line words = {"evaluate", "--init-weights", run.string()};
     words.insert(words.end(), more.begin(), more.end());
-    return std::get<EvaluateOptions>(parse_command_line(words)).train.data;
+    return std::get<EvaluateOptions>(parse_command_line(words)).train.data.path;
   };
   const Line evaluate = {"evaluate", "--init-weights", run.string()};
   CHECK_THAT(refusal(evaluate), Contains("--init-weights " + run.string() +
@@ -216,7 +217,8 @@ TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {
 TEST_CASE("faults to inject", "[command_line]") {
   const auto words = words_of(InjectedFault::Kind::none);
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const auto fault = trained_by({"train", "--inject", words[i] + std::string(":2:10")}).fault;
+    const auto fault =
+        trained_by({"train", "--inject", words[i] + std::string(":2:10")}).checks.fault;
     CHECK((to_string(fault.kind) == words[i] && fault.rank == 2 && fault.step == 10));
   }
   CHECK_THAT(refusal({"train", "--inject", "zero:1:2"}),
@@ -230,7 +232,7 @@ TEST_CASE("faults to inject", "[command_line]") {
 TEST_CASE("how often checkpoints are written", "[command_line]") {
   using Unit = CheckpointEvery::Unit;
   const auto every = [](const char* text) {
-    return trained_by({"train", "--checkpoint-every", text}).checkpoint_every;
+    return trained_by({"train", "--checkpoint-every", text}).checkpoints.every;
   };
   CHECK((every("1epoch").unit == Unit::epochs && every("1epoch").count == 1));
   CHECK((every("50steps").unit == Unit::steps && every("50steps").count == 50));
@@ -402,11 +404,11 @@ TEST_CASE("a recipe sets options, with or without its section", "[command_line]"
                         "lr = 5e-2\n"
                         "nesterov = true\n");
     const TrainConfig c = trained_by(recipe.command());
-    CHECK(c.model == "resnet18");
-    CHECK(c.data == "with space, # and comma");
-    CHECK(c.batch_per_rank == 12);
-    CHECK(c.lr == 5e-2);
-    CHECK(c.nesterov);
+    CHECK(c.model.name == "resnet18");
+    CHECK(c.data.path == "with space, # and comma");
+    CHECK(c.batch.per_rank == 12);
+    CHECK(c.optimizer.lr == 5e-2);
+    CHECK(c.optimizer.nesterov);
   }
 }
 
@@ -414,11 +416,11 @@ TEST_CASE("the command line wins over the recipe", "[command_line]") {
   const Recipe recipe("epochs = 7\nbatch-per-rank = 12\nnesterov = true\nlr = 0.3\n");
   const TrainConfig c =
       trained_by(recipe.command({"--epochs", "2", "--global-batch", "64", "--nesterov=false"}));
-  CHECK(c.epochs == 2);
-  CHECK(c.global_batch == 64);
-  CHECK(c.batch_per_rank == TrainConfig{}.batch_per_rank);
-  CHECK_FALSE(c.nesterov);
-  CHECK(c.lr == 0.3);
+  CHECK(c.training.epochs == 2);
+  CHECK(c.batch.global == 64);
+  CHECK(c.batch.per_rank == TrainConfig{}.batch.per_rank);
+  CHECK_FALSE(c.optimizer.nesterov);
+  CHECK(c.optimizer.lr == 0.3);
 }
 
 TEST_CASE("a faulty recipe is refused with file, line and remedy", "[command_line]") {

@@ -182,7 +182,7 @@ TEST_CASE("a path is printed in one line, whatever it holds", "[hostile]") {
   run_command(options, out);
   CHECK_THAT(out.str(), Contains("Written to " + (folder.path() / shown).string() + ": report.md"));
   RunRecord run = test::sample_run();
-  run.config.run_dir = path;
+  run.config.output.run_dir = path;
   run.kept_weights = path;
   CHECK_THAT(result_table(run), Contains(shown + "/run.json\n") && Contains(shown + "\n\n"));
 }

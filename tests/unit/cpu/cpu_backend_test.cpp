@@ -171,8 +171,8 @@ std::size_t resident_bytes() {
 /// What a training run of one step adds to this process's memory.
 double measured_bytes(const TrainConfig& config) {
   const std::size_t before = resident_bytes();
-  SoloTraining training(
-      config, {.train = config.batch_per_rank * config.accumulate, .test = config.batch_per_rank});
+  SoloTraining training(config, {.train = config.batch.per_rank * config.batch.accumulate,
+                                 .test = config.batch.per_rank});
   RunRecord run;
   const Stopwatch clock;
   const auto reducer = training.make_reducer();
@@ -187,14 +187,14 @@ double checked_memory(const char* model, int image_size, std::size_t batch,
                       std::size_t accumulate) {
   CAPTURE(model, accumulate);
   TrainConfig config = small_run();
-  config.model = model;
-  config.image_size = image_size;
-  config.epochs = 1;
-  config.batch_per_rank = batch;
-  config.accumulate = accumulate;
+  config.model.name = model;
+  config.model.image_size = image_size;
+  config.training.epochs = 1;
+  config.batch.per_rank = batch;
+  config.batch.accumulate = accumulate;
   mallopt(M_PERTURB, 0);   // Meson has malloc fill what it hands out, also what is never touched
   measured_bytes(config);  // the first run also generates code, once per process
-  const Graph graph = build_model(config.model, config.image_size, kClasses);
+  const Graph graph = build_model(config.model.name, config.model.image_size, kClasses);
   const auto backend = open_backend_under_test();
   const ReplicaPlan plan(graph, *backend, {batch}, {batch});
   const MemoryNeed need = training_memory(plan.memory(), graph, accumulate, 0);

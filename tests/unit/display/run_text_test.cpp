@@ -83,11 +83,11 @@ TEST_CASE("start block: the parts of a run", "[start_block]") {
   check(start_block(test::sample_run(1, 1)), {"all-reduce none: one rank (1.08 MB of gradients)"});
   run.config.given = {"data"};
   check(start_block(run), {"data synthetic: 296 images"});
-  run.config.input = InputMode::stream;
+  run.config.data.input = InputMode::stream;
   check(start_block(run), {"stream: batches prepared by 2 host threads of each rank ranks"});
-  run.config.input_workers = 1;
+  run.config.data.input_workers = 1;
   check(start_block(run), {"by 1 host thread of each rank"});
-  run.config.input_workers = 0;
+  run.config.data.input_workers = 0;
   check(start_block(run), {"input stream: the thread that trains prepares each batch"});
   run.all_reduce_details = "2 chunks a bucket in segments of 256 KiB";
   for (const auto& [transport, text] : {std::pair{"host", "ring, host memory"},
@@ -96,7 +96,7 @@ TEST_CASE("start block: the parts of a run", "[start_block]") {
     run.transport = transport;
     check(start_block(run), {text + (", " + run.all_reduce_details) + "; 1.08 MB per step"});
   }
-  run.config.all_reduce = Algorithm::nccl;
+  run.config.sums.algorithm = Algorithm::nccl;
   run.all_reduce = "ncclAllReduce";
   run.all_reduce_details.clear();
   check(start_block(run), {"all-reduce ncclAllReduce; 1.08 MB per step"});
@@ -107,17 +107,17 @@ TEST_CASE("start block: the learning rate, and batches that do not divide", "[st
   run.global_batch = 256;
   run.learning_rate = 0.2;
   check(start_block(run), {"lr 0.1 x 256/128 = 0.2 (linear scaling)"});
-  run.config.scale_lr = ScaleLr::none;
-  run.config.lr_schedule = LrSchedule::cosine;
-  run.config.warmup_epochs = 1.5;
-  run.config.nesterov = true;
+  run.config.optimizer.scale_lr = ScaleLr::none;
+  run.config.optimizer.lr_schedule = LrSchedule::cosine;
+  run.config.optimizer.warmup_epochs = 1.5;
+  run.config.optimizer.nesterov = true;
   check(start_block(run), {"lr 0.2 (not scaled), cosine schedule after 1.5 epochs of warm-up",
                            "momentum 0.9 (Nesterov)"});
-  run.config.warmup_epochs = 1;
+  run.config.optimizer.warmup_epochs = 1;
   check(start_block(run), {"after 1 epoch of warm-up"});
   run.global_batch = 100;
   run.rank_batches = {34, 33, 33};
-  run.config.accumulate = 2;
+  run.config.batch.accumulate = 2;
   run.train_images = 200;
   run.steps_per_epoch = 2;
   check(start_block(run),
@@ -209,7 +209,7 @@ TEST_CASE("result table: the phases add up to the step", "[result_table]") {
 
 TEST_CASE("result table: the parts of a run", "[result_table]") {
   RunRecord run = test::sample_run();
-  run.config.target_accuracy = 0.4;
+  run.config.training.target_accuracy = 0.4;
   check(result_table(run), {"val_accuracy 0.4 not reached"});
   run.seconds_to_target = 2.51;
   check(result_table(run),
@@ -265,9 +265,9 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   check(result_table(run), {}, {"advice"});
   run.overlaps = true;
   check(result_table(run), {"% of the all-reduce is exposed: --bucket-mb auto"});
-  run.config.bucket_mb = kAutoBucketMb;
+  run.config.sums.bucket_mb = kAutoBucketMb;
   check(result_table(run), {}, {"advice"});
-  run.config.bucket_mb = 5;
+  run.config.sums.bucket_mb = 5;
   change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 0.1; });
   check(result_table(run), {}, {"advice"});
 }
@@ -346,7 +346,7 @@ TEST_CASE("result table: only a factor that is low is said to be", "[result_tabl
 
 TEST_CASE("result table: the input and its work", "[result_table]") {
   RunRecord run = test::sample_run();
-  run.config.input = InputMode::stream;
+  run.config.data.input = InputMode::stream;
   check(result_table(run),
         {"input stream: batches prepared by 2 host threads of each rank; per step preparing 8.400 "
          "ms of all workers together, copying 3.20 MB in 2.100 ms (1.52 GB/s) all-reduce"});

@@ -101,7 +101,7 @@ RunResult computing_run(std::size_t ranks, std::size_t batch, std::size_t micro_
                             .rank_batch = batch * micro_batches,
                             .images = ranks * batch * micro_batches,
                             .phases = phases});
-  run.config.accumulate = micro_batches;
+  run.config.batch.accumulate = micro_batches;
   return run;
 }
 

@@ -36,20 +36,25 @@ TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
     for (const auto& [name, value] : expected.items()) CHECK(config.at(name) == value);
   };
   check();
-  run.config.seed = 18'446'744'073'709'551'615ULL;
-  run.config.reduce_order = ReduceOrder::fixed;
-  run.config.shuffle = false;
-  run.config.fault = {InjectedFault::Kind::flip_bit, 1, 7};
-  run.config.target_accuracy = 0.8;
-  run.config.verify_messages = true;
-  run.config.input = InputMode::stream;
-  run.config.input_workers = 3;
-  expected = {{"seed", run.config.seed},  {"reduce-order", "fixed"}, {"shuffle", "off"},
-              {"inject", "flip-bit:1:7"}, {"target-accuracy", 0.8},  {"verify-messages", true},
-              {"input", "stream"},        {"input-workers", 3}};
+  run.config.training.seed = 18'446'744'073'709'551'615ULL;
+  run.config.sums.order = ReduceOrder::fixed;
+  run.config.data.shuffle = false;
+  run.config.checks.fault = {InjectedFault::Kind::flip_bit, 1, 7};
+  run.config.training.target_accuracy = 0.8;
+  run.config.checks.verify_messages = true;
+  run.config.data.input = InputMode::stream;
+  run.config.data.input_workers = 3;
+  expected = {{"seed", run.config.training.seed},
+              {"reduce-order", "fixed"},
+              {"shuffle", "off"},
+              {"inject", "flip-bit:1:7"},
+              {"target-accuracy", 0.8},
+              {"verify-messages", true},
+              {"input", "stream"},
+              {"input-workers", 3}};
   check();
   CHECK(parsed(run).at("input") == json{{"mode", "stream"}, {"workers_per_rank", 3}});
-  run.config.run_dir = "runs/\xff\xfe";  // no UTF-8
+  run.config.output.run_dir = "runs/\xff\xfe";  // no UTF-8
   CHECK(parsed(run).at("config").at("run-dir") == "runs/\xef\xbf\xbd\xef\xbf\xbd");
 }
 

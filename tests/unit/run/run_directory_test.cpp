@@ -39,8 +39,8 @@ TEST_CASE("run directory: who waited for a claim that was withdrawn holds the ne
 TEST_CASE("run directory: later checkpoints go together or not at all", "[run]") {
   const ScratchDirectory scratch;
   TrainConfig config;
-  config.run_dir = scratch.path().string();
-  config.overwrite = true;
+  config.output.run_dir = scratch.path().string();
+  config.output.overwrite = true;
   const fs::path all = scratch.path() / kCheckpointsName;
   for (const char* name :
        {"epoch-0001-step-00000", "epoch-0002-step-00000", "epoch-0003-step-00000"})

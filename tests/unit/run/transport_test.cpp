@@ -302,7 +302,7 @@ TEST_CASE("recorded compute: what does not fit is refused", "[timed]") {
   CHECK_THAT(timing_refusal(files.json(), "resnet20", 64), Contains("not resnet20 for 64"));
   std::filesystem::remove(files.steps());
   CHECK_THAT(timing_refusal(files.json()), Contains("no steps.csv in its directory"));
-  run.config.backend = BackendChoice::timed;
+  run.config.device.backend = BackendChoice::timed;
   const Recorded timed_files(run);
   CHECK_THAT(timing_refusal(timed_files.json()), Contains("computed nothing itself"));
 }

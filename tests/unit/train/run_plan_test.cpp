@@ -26,8 +26,8 @@ using Catch::Contains;
 
 TrainConfig config_with(std::size_t batch_per_rank, std::size_t accumulate) {
   TrainConfig config;
-  config.batch_per_rank = batch_per_rank;
-  config.accumulate = accumulate;
+  config.batch.per_rank = batch_per_rank;
+  config.batch.accumulate = accumulate;
   return config;
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("a learning rate for a batch that no step has is told", "[config]") {
              Contains("scaled for a global batch of 1000, but no step has more than the 64"));
   CHECK_THAT(remark_on_rate(config, plan_run(config, 1, 999)), Contains("999"));
   CHECK(remark_on_rate(config, plan_run(config, 1, 1000)).empty());
-  config.scale_lr = ScaleLr::none;
+  config.optimizer.scale_lr = ScaleLr::none;
   CHECK(remark_on_rate(config, plan_run(config, 1, 64)).empty());
 }
 
@@ -90,12 +90,12 @@ TEST_CASE("options that have no effect beside the others are named", "[config]")
   config.given = {"trace-steps", "keep", "input-workers", "base-batch", "compute-jitter", "epochs"};
   CHECK(idle_options(config).size() == 4);  // lr is scaled by --base-batch
   CHECK(idle_options(config).front().find("--trace-steps has no effect without") == 0);
-  config.scale_lr = ScaleLr::none;
+  config.optimizer.scale_lr = ScaleLr::none;
   CHECK(idle_options(config).size() == 5);
-  config.trace = "t.json";
-  config.checkpoint_every.count = 1;
-  config.input = InputMode::stream;
-  config.backend = BackendChoice::timed;
+  config.output.trace = "t.json";
+  config.checkpoints.every.count = 1;
+  config.data.input = InputMode::stream;
+  config.device.backend = BackendChoice::timed;
   CHECK(idle_options(config) ==
         std::vector<std::string>{"--base-batch has no effect with --scale-lr none"});
 }
@@ -110,11 +110,11 @@ TEST_CASE("The global batch counts ranks and micro-batches", "[run_plan]") {
 
 TEST_CASE("Linear scaling goes by the global batch over the base batch", "[run_plan]") {
   TrainConfig config = config_with(64, 1);
-  config.lr = 0.1;
-  config.base_batch = 128;
+  config.optimizer.lr = 0.1;
+  config.optimizer.base_batch = 128;
   CHECK(plan_run(config, 1, 1000).schedule.base_rate == Approx(0.05));
   CHECK(plan_run(config, 4, 1000).schedule.base_rate == Approx(0.2));
-  config.scale_lr = ScaleLr::none;
+  config.optimizer.scale_lr = ScaleLr::none;
   CHECK(plan_run(config, 4, 1000).schedule.base_rate == Approx(0.1));
 }
 
@@ -144,12 +144,12 @@ TEST_CASE("Every micro-batch size that occurs is planned", "[run_plan]") {
 
 TEST_CASE("Fewer images than ranks and a fault that would never come are refused", "[run_plan]") {
   TrainConfig config = config_with(10, 1);
-  config.epochs = 2;  // 100 images on 2 ranks: 5 steps an epoch
-  config.fault = {InjectedFault::Kind::nan, 1, 10};
+  config.training.epochs = 2;  // 100 images on 2 ranks: 5 steps an epoch
+  config.checks.fault = {InjectedFault::Kind::nan, 1, 10};
   CHECK_NOTHROW(plan_run(config, 2, 100));
-  config.fault.step = 11;
+  config.checks.fault.step = 11;
   CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
-  config.fault = {InjectedFault::Kind::nan, 2, 1};
+  config.checks.fault = {InjectedFault::Kind::nan, 2, 1};
   CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
   CHECK_THROWS_AS(plan_run(config_with(8, 1), 4, 3), InputError);
 }
@@ -229,89 +229,95 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
   const double nan = std::numeric_limits<double>::quiet_NaN();
   check({
       {[](auto&) {}},
-      {[](auto& c) { c.model = "resnet19"; },
+      {[](auto& c) { c.model.name = "resnet19"; },
        "--model 'resnet19' is not known: did you mean resnet18? Give one of resnet20"},
-      {[](auto& c) { c.data = ""; }, "--data"},
-      {[](auto& c) { c.epochs = 0; }, "--epochs is 0: give a whole number from 1 to 1000000"},
-      {[](auto& c) { c.batch_per_rank = 0; }, "--batch-per-rank"},
-      {[](auto& c) { c.batch_per_rank = kMostThatFits; }},
-      {[](auto& c) { c.global_batch = 1'000'001; }, "--global-batch"},
-      {[](auto& c) { c.accumulate = 0; }, "--accumulate"},
-      {[](auto& c) { c.base_batch = 0; }, "--base-batch"},
-      {[](auto& c) { c.input_workers = 0; }},
-      {[](auto& c) { c.input_workers = 1025; }, "--input-workers"},
-      {[](auto& c) { c.image_size = 7; }, "--image-size"},
-      {[](auto& c) { c.image_size = 8; }},
-      {[](auto& c) { c.threads = -1; }, "--threads is -1"},
-      {[](auto& c) { c.segment_kb = 4'000'001; }, "--segment-kb"},
-      {[](auto& c) { c.bucket_mb = -1; }, "--bucket-mb"},
-      {[](auto& c) { c.stall_seconds = 1'000'001; }, "--stall-seconds"},
-      {[](auto& c) { c.keep = 0; }, "--keep"},
-      {[](auto& c) { c.lr = 0; }, "--lr is 0: give a number above 0 and at most 1000"},
-      {[=](auto& c) { c.lr = nan; }, "--lr"},
-      {[](auto& c) { c.momentum = 0; }},
-      {[](auto& c) { c.momentum = 1; }, "--momentum is 1: give a number at least 0 and below 1"},
-      {[=](auto& c) { c.momentum = nan; }, "--momentum"},
-      {[](auto& c) { c.weight_decay = -1e-4; }, "--weight-decay"},
-      {[](auto& c) { c.warmup_epochs = 3; }},
-      {[](auto& c) { c.warmup_epochs = 3.5; }, "--warmup-epochs"},
-      {[](auto& c) { c.warmup_epochs = -1; }, "--warmup-epochs"},
-      {[](auto& c) { c.target_accuracy = 1; }},
-      {[](auto& c) { c.target_accuracy = 80; }, "--target-accuracy"},
+      {[](auto& c) { c.data.path = ""; }, "--data"},
+      {[](auto& c) { c.training.epochs = 0; },
+       "--epochs is 0: give a whole number from 1 to 1000000"},
+      {[](auto& c) { c.batch.per_rank = 0; }, "--batch-per-rank"},
+      {[](auto& c) { c.batch.per_rank = kMostThatFits; }},
+      {[](auto& c) { c.batch.global = 1'000'001; }, "--global-batch"},
+      {[](auto& c) { c.batch.accumulate = 0; }, "--accumulate"},
+      {[](auto& c) { c.optimizer.base_batch = 0; }, "--base-batch"},
+      {[](auto& c) { c.data.input_workers = 0; }},
+      {[](auto& c) { c.data.input_workers = 1025; }, "--input-workers"},
+      {[](auto& c) { c.model.image_size = 7; }, "--image-size"},
+      {[](auto& c) { c.model.image_size = 8; }},
+      {[](auto& c) { c.device.threads = -1; }, "--threads is -1"},
+      {[](auto& c) { c.sums.segment_kb = 4'000'001; }, "--segment-kb"},
+      {[](auto& c) { c.sums.bucket_mb = -1; }, "--bucket-mb"},
+      {[](auto& c) { c.checks.stall_seconds = 1'000'001; }, "--stall-seconds"},
+      {[](auto& c) { c.checkpoints.keep = 0; }, "--keep"},
+      {[](auto& c) { c.optimizer.lr = 0; }, "--lr is 0: give a number above 0 and at most 1000"},
+      {[=](auto& c) { c.optimizer.lr = nan; }, "--lr"},
+      {[](auto& c) { c.optimizer.momentum = 0; }},
+      {[](auto& c) { c.optimizer.momentum = 1; },
+       "--momentum is 1: give a number at least 0 and below 1"},
+      {[=](auto& c) { c.optimizer.momentum = nan; }, "--momentum"},
+      {[](auto& c) { c.optimizer.weight_decay = -1e-4; }, "--weight-decay"},
+      {[](auto& c) { c.optimizer.warmup_epochs = 3; }},
+      {[](auto& c) { c.optimizer.warmup_epochs = 3.5; }, "--warmup-epochs"},
+      {[](auto& c) { c.optimizer.warmup_epochs = -1; }, "--warmup-epochs"},
+      {[](auto& c) { c.training.target_accuracy = 1; }},
+      {[](auto& c) { c.training.target_accuracy = 80; }, "--target-accuracy"},
   });
 }
 
 TEST_CASE("options that contradict each other are refused", "[config]") {
   using Kind = InjectedFault::Kind;
   check({
-      {[](auto& c) { c.nesterov = true, c.momentum = 0; }, "--nesterov"},
-      {[](auto& c) { c.reduce_order = ReduceOrder::fixed, c.all_reduce = Algorithm::mpi; },
+      {[](auto& c) { c.optimizer.nesterov = true, c.optimizer.momentum = 0; }, "--nesterov"},
+      {[](auto& c) { c.sums.order = ReduceOrder::fixed, c.sums.algorithm = Algorithm::mpi; },
        "--reduce-order fixed"},
-      {[](auto& c) { c.backend = BackendChoice::cpu, c.transport = TransportChoice::staged; },
-       "--transport staged"},
-      {[](auto& c) { c.backend = BackendChoice::cuda, c.transport = TransportChoice::staged; }},
       {[](auto& c) {
-        c.fault = {Kind::nan, 0, 1};
+         c.device.backend = BackendChoice::cpu, c.sums.transport = TransportChoice::staged;
+       },
+       "--transport staged"},
+      {[](auto& c) {
+        c.device.backend = BackendChoice::cuda, c.sums.transport = TransportChoice::staged;
       }},
       {[](auto& c) {
-         c.fault = {Kind::nan, -1, 1};
+        c.checks.fault = {Kind::nan, 0, 1};
+      }},
+      {[](auto& c) {
+         c.checks.fault = {Kind::nan, -1, 1};
        },
        "--inject"},
       {[](auto& c) {
-         c.fault = {Kind::nan, 0, 0};
+         c.checks.fault = {Kind::nan, 0, 0};
        },
        "--inject"},
-      {[](auto& c) { c.resume = "auto"; }, "--run-dir"},
-      {[](auto& c) { c.compute_jitter = 5; }, "--backend timed"},
+      {[](auto& c) { c.checkpoints.resume = "auto"; }, "--run-dir"},
+      {[](auto& c) { c.compute.jitter = 5; }, "--backend timed"},
   });
 }
 
 TEST_CASE("the timed backend needs a time, and only that backend takes one", "[config]") {
   TrainConfig timed;
-  timed.backend = BackendChoice::timed;
-  timed.compute_ms = 100;
+  timed.device.backend = BackendChoice::timed;
+  timed.compute.ms = 100;
   check(
       {
           {[](auto&) {}},
-          {[](auto& c) { c.compute_jitter = 10; }},
-          {[](auto& c) { c.compute_ms.reset(); }, "--compute-ms X or"},
-          {[](auto& c) { c.compute_from = "run.json"; }, "either"},
-          {[](auto& c) { c.compute_ms = 0; }, "--compute-ms"},
-          {[](auto& c) { c.compute_jitter = 100; }, "--compute-jitter"},
-          {[](auto& c) { c.input = InputMode::stream; }, "--input"},
-          {[](auto& c) { c.batch_per_rank = kMostThatFits; }, "--batch-per-rank"},
-          {[](auto& c) { c.target_accuracy = 0.8; }, "--target-accuracy"},
-          {[](auto& c) { c.save_weights = "w.safetensors"; }, "--save-weights"},
-          {[](auto& c) { c.save_weights = kNoWeights; }},
-          {[](auto& c) { c.profile_layers = true; }, "--profile-layers"},
-          {[](auto& c) { c.backend = BackendChoice::cpu; }, "--backend timed"},
+          {[](auto& c) { c.compute.jitter = 10; }},
+          {[](auto& c) { c.compute.ms.reset(); }, "--compute-ms X or"},
+          {[](auto& c) { c.compute.from = "run.json"; }, "either"},
+          {[](auto& c) { c.compute.ms = 0; }, "--compute-ms"},
+          {[](auto& c) { c.compute.jitter = 100; }, "--compute-jitter"},
+          {[](auto& c) { c.data.input = InputMode::stream; }, "--input"},
+          {[](auto& c) { c.batch.per_rank = kMostThatFits; }, "--batch-per-rank"},
+          {[](auto& c) { c.training.target_accuracy = 0.8; }, "--target-accuracy"},
+          {[](auto& c) { c.output.save_weights = "w.safetensors"; }, "--save-weights"},
+          {[](auto& c) { c.output.save_weights = kNoWeights; }},
+          {[](auto& c) { c.output.profile_layers = true; }, "--profile-layers"},
+          {[](auto& c) { c.device.backend = BackendChoice::cpu; }, "--backend timed"},
       },
       timed);
 }
 
 TEST_CASE("given parts of a batch are planned in whole images", "[balance]") {
   TrainConfig config = config_with(16, 1);
-  config.balance.parts = {3, 1};
+  config.batch.balance.parts = {3, 1};
   const RunPlan plan = plan_run(config, 2, 500);
   CHECK(plan.global_batch == 32);
   CHECK(plan.rank_batches() == std::vector<std::size_t>{24, 8});
@@ -319,12 +325,12 @@ TEST_CASE("given parts of a batch are planned in whole images", "[balance]") {
   CHECK(plan.largest_micro_batch(0) == 24);
   CHECK(plan.largest_micro_batch() == 16);
   CHECK(micro_batch_sizes(plan, Sampler(plan.sampler), 1) == std::vector<std::size_t>{8, 5});
-  config.accumulate = 2;
+  config.batch.accumulate = 2;
   CHECK(plan_run(config, 2, 500).rank_batches() == std::vector<std::size_t>{48, 16});
   CHECK(plan_run(config, 2, 500).largest_micro_batch(0) == 24);
   CHECK_THROWS_WITH(plan_run(config, 3, 500),
                     Contains("--balance names the parts of 2 ranks, and this run has 3 ranks"));
-  config.balance = {.by_speed = true};
+  config.batch.balance = {.by_speed = true};
   CHECK(plan_run(config, 3, 500).rank_batches() == std::vector<std::size_t>{32, 32, 32});
   CHECK(plan_run(config, 3, 500, {50, 40, 6}).rank_batches() ==
         std::vector<std::size_t>{50, 40, 6});
