@@ -136,7 +136,8 @@ Observation observe(const LoggedRun& run) {
 Observations published(const std::string& which) {
   require(which == "book" || which == "nyu" || which == "all",
           "no published runs are called \"" + printable(which) + "\"; there are book, nyu and all");
-  const InputFile file{"", "jobs/reader/handin/published.json", "build the program from an unchanged file"};
+  const InputFile file{"", "jobs/reader/handin/published.json",
+                       "build the program from an unchanged file"};
   const auto json = JsonView::Json::parse(kPublishedData);
   Observations all;
   for (const JsonView& source : JsonView(json, file).items("sources")) {
