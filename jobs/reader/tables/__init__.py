@@ -1,0 +1,1 @@
+"""Tables of figures for people and programs."""
