@@ -10,8 +10,6 @@ from ..study.observation import Processor
 from .keras_line import LoggedEpoch, narrowed, printed_duration
 from .logged_run import LoggedRun, observe
 
-BOOK_SOURCE = "Torres 2026, ch. 10"  # of the chapter whose figures docs/results/published-runs.md discusses
-
 
 def _duration(view):
     duration = printed_duration(view.text())

@@ -1,0 +1,342 @@
+"""The tables that courses ask for: published figures to the digits that were printed, and made runs."""
+
+import math
+import sys
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "jobs")]
+from made import made_run  # noqa: E402
+from reader.base.estimate import exactly  # noqa: E402
+from reader.base.statistics import Spread  # noqa: E402
+from reader.handin.layouts import layout_tables  # noqa: E402
+from reader.handin.published import published  # noqa: E402
+from reader.study.figures import evaluate  # noqa: E402
+from reader.study.observation import Observation, Processor, observe_all  # noqa: E402
+from reader.study.series import make_series  # noqa: E402
+from reader.tables.table import plain, shown  # noqa: E402
+
+
+def layout(name, observations):
+    return layout_tables(name, evaluate(make_series(observations)), observations)
+
+
+def book(observations):
+    return layout("book", observations)
+
+
+def nyu(observations):
+    return layout("nyu", observations)
+
+
+def ids(tables):
+    return [table.id for table in tables]
+
+
+def find(tables, beginning, word=""):
+    """The first table whose id begins so and whose title has `word`."""
+    return next(table for table in tables if table.id.startswith(beginning) and word in table.title)
+
+
+def cell(table, row, key):
+    return plain(table.rows[row][table.column(key)])
+
+
+def row_at(table, ranks):
+    return next(index for index in range(len(table.rows)) if cell(table, index, "ranks") == ranks)
+
+
+def number_at(table, ranks, key):
+    """NaN where the cell has none."""
+    number = cell(table, row_at(table, ranks), key)
+    return math.nan if number is None else number
+
+
+def observation(ranks, rank_batch, seconds, model="resnet18"):
+    return Observation(source="log f", model=model, processor=Processor.gpu, ranks=ranks, rank_batch=rank_batch,
+                       global_batch=rank_batch * ranks, images=50000.0, steps=math.ceil(50000 / (rank_batch * ranks)),
+                       epoch=exactly(seconds))
+
+
+def run(ranks, images, seconds, load):
+    """One that loads `load` s of each epoch, and all-reduces 10^8 bytes in 0.1 s in each of its steps, of which a half is
+    exposed."""
+    made = made_run(model="resnet18", ranks=ranks, images=images, epochs=(seconds, seconds))
+    steps = made.summary.all_steps
+    steps.bytes, steps.busbw, steps.busy.mean = 1e8, 2.5, 0.1
+    steps.phases["all_reduce"] = Spread(mean=0.05)
+    for epoch in made.epochs:
+        epoch.phases["load"] = Spread(mean=load)
+        epoch.all_steps = steps
+    return made
+
+
+class LayoutCase(unittest.TestCase):
+    def check(self, table, *all):
+        for ranks, key, value in all:
+            self.assertAlmostEqual(number_at(table, ranks, key), value, delta=1e-6 * abs(value), msg=f"{table.title} {key} {ranks}")
+
+    def check_percents(self, table, *all):
+        """Shares in percent, rounded to one decimal as people quote them."""
+        for ranks, key, value in all:
+            self.assertEqual(round(number_at(table, ranks, key) * 1000) / 10, value, f"{table.title} {key} {ranks}")
+
+
+class Book(LayoutCase):
+    def test_tables_10_1_and_10_2(self):
+        tables = book(published("book"))
+        small = find(tables, "book_task_10_5", "2026")
+        self.assertEqual([column.heading for column in small.columns[:2]], ["GPUs", "Time (s)"])
+        # 25 x 544, 13 x 623 and 7 x 768 ms; 848 = 50,000 - 6 x 8192
+        self.check(small, (1, "epoch_s", 13.600), (2, "epoch_s", 8.099), (4, "epoch_s", 5.376),
+                   (4, "images_per_second", 50000 / 5.376), (4, "speedup", 13.6 / 5.376), (1, "printed_epoch_s", 14),
+                   (4, "printed_speedup", 2.8), (4, "last_step_images", 848))
+        self.check_percents(small, (2, "efficiency", 84.0), (4, "efficiency", 63.2), (2, "printed_efficiency", 87.5),
+                            (4, "printed_efficiency", 70.0), (4, "printed_efficiency_low", 61.4),
+                            (4, "printed_efficiency_high", 80.6))
+        # 49 x 668, 25 x 718 and 13 x 773 ms
+        large = find(tables, "book_task_10_6", "resnet152v2")
+        self.check_percents(large, (2, "efficiency", 91.2), (4, "efficiency", 81.4), (2, "printed_efficiency", 91.7),
+                            (4, "printed_efficiency", 82.5))
+        self.assertIn("T(1) / T(P)", "\n".join(large.notes))
+        self.assertIn("1,024 images per step", "\n".join(large.notes))
+
+    def test_two_processors_have_rows_of_their_own(self):
+        one, other = made_run(), made_run()
+        other.ranks[0].device = "CPU B"
+        baseline = find(book(observe_all([one, other])), "book_task_10_3")
+        self.assertEqual([cell(baseline, row, "variant") for row in range(len(baseline.rows))],
+                         ["processor CPU A", "processor CPU B"])
+
+    def test_repeats_of_the_baseline_are_one_row_and_limits_are_marked(self):
+        runs = [made_run(epochs=(9, seconds)) for seconds in (5, 21, 6)]
+        runs[2].ranks[0].cores = 0.5
+        [baseline] = [table for table in book(observe_all(runs)) if table.id == "book_task_10_3"]
+        self.assertEqual(len(baseline.rows), 1)
+        self.assertEqual(cell(baseline, 0, "epoch_s"), 6)
+        self.assertIn("more threads than cores", cell(baseline, 0, "remark"))
+        self.assertEqual(shown(baseline.rows[0][baseline.column("epoch_s")], "seconds"), "6.000")
+
+    def test_baseline_acceleration_and_comparison(self):
+        tables = book(published("book"))
+        baseline = find(tables, "book_task_10_3")
+        self.assertEqual(len(baseline.rows), 1)
+        self.assertEqual(cell(baseline, 0, "epoch_s"), 215)
+        self.assertAlmostEqual(cell(baseline, 0, "images_per_second"), 50000 / 215)
+        pairs = find(tables, "book_task_10_4", "Task 10.4: acceleration")
+        row = next(index for index in range(len(pairs.rows)) if cell(pairs, index, "slower").startswith("CPU")
+                   and cell(pairs, index, "faster") == "GPU (Torres 2026, ch. 10)")
+        # 220 s / (196 x 121 ms) and 215 s / (196 x 73 ms); 215 / 14 = 15.36, from 214.5 / 14.5 = 14.79 to 215.5 / 13.5 = 15.96
+        for key, value in (("first_ratio", 220 / 23.716), ("steady_ratio", 215 / 14.308),
+                           ("steady_ratio_low", 214.5 / (196 * 0.0735)), ("steady_ratio_high", 215.5 / (196 * 0.0725)),
+                           ("printed_ratio", 215 / 14), ("printed_ratio_low", 214.5 / 14.5), ("printed_ratio_high", 215.5 / 13.5)):
+            self.assertAlmostEqual(cell(pairs, row, key), value, msg=key)
+        self.assertIn("220 s / 24 s", pairs.notes[-1])
+        time = find(tables, "book_task_10_7_epoch_time")
+        self.assertEqual((len(time.columns), len(time.rows)), (4, 3))  # P and three series
+        large = next(column.key for column in time.columns if "resnet152v2" in column.heading)
+        self.assertAlmostEqual(cell(time, 0, large), 32.732)
+        self.assertEqual(len(find(tables, "book_task_10_7_throughput").rows), 3)
+        self.assertEqual([find(tables, f"book_task_10_7_{name}").columns[1].show for name in ("speedup", "efficiency")],
+                         ["ratio", "percent"])
+
+    def test_a_study_without_the_books_models(self):
+        points = [observation(1, 64, 8), observation(2, 64, 5)]
+        self.assertEqual(ids(book(points)), ["book_task_10_5_s1"])
+        points[1].oversubscribed = True
+        [table] = book(points)
+        self.assertEqual(cell(table, 1, "remark"), "more threads than cores")
+        self.assertFalse([column for column in table.columns if column.key.startswith("printed")])
+        points.append(observation(4, 64, 3, "resnet20"))
+        self.assertEqual(ids(book(points)), ["book_task_10_5_s1"])
+        self.assertEqual(book([]) + nyu([]), [])
+
+    def test_the_larger_network_is_the_one_with_more_work(self):
+        points = [observation(ranks, 64, 8 / ranks, model) for model in ("resnet20", "resnet18") for ranks in (1, 2)]
+        for order in (points, points[::-1]):
+            tables = book(order)
+            self.assertIn("resnet20", find(tables, "book_task_10_5").title)  # a tenth of the operations of ResNet-18
+            self.assertIn("resnet18", find(tables, "book_task_10_6").title)
+            self.assertEqual(ids(tables)[2:], [f"book_task_10_7_{name}" for name in ("epoch_time", "throughput", "speedup",
+                                                                                   "efficiency")])
+        # What runs recorded counts, whatever a network is called.
+        runs = [made_run(model=model, ranks=ranks) for model in ("net9", "net1") for ranks in (1, 2)]
+        for one, work in zip(runs, (1e9, 1e9, 2e9, 2e9)):
+            one.train_flops_per_image = work
+        tables = book(observe_all(runs))
+        self.assertIn("net9", find(tables, "book_task_10_5").title)
+        self.assertIn("net1", find(tables, "book_task_10_6").title)
+
+
+def series_of(model, seconds):
+    """On 1 and 2 GPUs, 64 images on each."""
+    return [observation(ranks, 64, seconds / ranks, model) for ranks in (1, 2)]
+
+
+class Courses(LayoutCase):
+    def test_each_has_its_own_numbers_for_the_same_tables(self):
+        seen = series_of("resnet50v2", 10) + series_of("resnet101v2", 15) + series_of("resnet152v2", 20)
+        seen.append(replace(observation(1, 64, 200, "resnet50v2"), processor=Processor.cpu))
+        compared = ("epoch_time", "throughput", "speedup", "efficiency")
+        self.assertEqual(ids(layout("lab5", seen)),
+                         ["lab5_task_2", "lab5_task_3", "lab5_task_6_s1", "lab5_task_7_s2", "lab5_task_7_s3",
+                          *(f"lab5_task_8_{name}" for name in compared)])
+        tables = layout("sa-miri", seen)
+        self.assertEqual(ids(tables),
+                         ["sa_miri_task_10_3", "sa_miri_task_10_4", "sa_miri_task_10_6_s1", "sa_miri_task_10_7_s3",
+                          *(f"sa_miri_task_10_8_{name}" for name in compared), "sa_miri_task_10_9_s2",
+                          *(f"sa_miri_task_10_9_{name}" for name in compared), "sa_miri_task_10_10", "sa_miri_task_10_11"])
+        # ResNet101V2 is the third network in task 10.9 and those after it only.
+        self.assertEqual(len(find(tables, "sa_miri_task_10_8_speedup").columns), 3)
+        self.assertEqual([column.key for column in find(tables, "sa_miri_task_10_9_speedup").columns],
+                         ["ranks", "s1", "s2", "s3"])
+        self.assertIn("Task 10.9: resnet101v2", find(tables, "sa_miri_task_10_9_s2").title)
+        self.assertEqual(len(find(tables, "sa_miri_task_10_10").rows), 2)
+        laws = find(tables, "sa_miri_task_10_11")
+        self.assertEqual(len(laws.rows), 1)
+        self.assertAlmostEqual(cell(laws, 0, "speedup"), 2)
+        self.assertEqual(len([table for table in book(seen) if table.title.startswith("Task 10.6: ")]), 2)
+
+    def test_the_speedup_that_amdahls_law_gives_for_a_fit(self):
+        # T(P) = 10 (0.2 + 0.8 / P): the fit finds s = 0.2, so that the law's speedups are the measured ones.
+        seen = [observation(ranks, 64, 10 * (0.2 + 0.8 / ranks)) for ranks in (1, 2, 4)]
+        laws = layout("sa-miri", seen)[-1]
+        self.assertEqual(laws.id, "sa_miri_task_10_10")
+        self.check(laws, (2, "amdahl", 0.2), (2, "amdahl_speedup", 1 / 0.6), (4, "amdahl_speedup", 2.5), (4, "speedup", 2.5),
+                   (4, "amdahl_limit", 5), (4, "karp_flatt", 0.2))
+        # A fit far below 0 leaves no time on many ranks, hence no speedup; what does not fit is not determined.
+        laws = layout("sa-miri", [seen[0], observation(2, 64, 1), observation(4, 64, 0.1)])[-1]
+        self.assertTrue(math.isnan(number_at(laws, 4, "amdahl_speedup")))
+        self.assertTrue(math.isnan(number_at(laws, 4, "amdahl")))
+        self.assertEqual(shown(laws.rows[1][laws.column("amdahl")], "percent"), "not determined")
+
+    def test_speedups_above_the_ideal_and_below_1_leave_no_fraction(self):
+        """As in a study whose table had Amdahl 250.4 %, Gustafson 149.5 %."""
+        for seconds in (4, 28):
+            seen = [observation(1, 64, 10), observation(2, 64, seconds)]
+            laws = layout("sa-miri", seen)[-1]
+            for key in ("amdahl", "karp_flatt", "amdahl_limit"):
+                self.assertTrue(math.isnan(number_at(laws, 2, key)), (seconds, key))
+
+
+class Homework(LayoutCase):
+    def test_one_device_and_the_fifth_epoch(self):
+        runs = [run(1, 160, 10, 1), run(4, 160, 3, 0.25)]
+        tables = nyu(observe_all(runs))
+        self.assertEqual((tables[0].id, len(tables[0].rows)), ("nyu_question_1", 1))
+        self.check(tables[0], (1, "unloaded_s", 9), (1, "loading_s", 1), (1, "time_s", 10))
+        self.assertNotIn("nyu_question_4", ids(tables))
+        for one in runs:
+            one.epochs = [replace(one.epochs[-1], epoch=number, train=replace(
+                one.epochs[-1].train, loss=2 - 0.1 * (number - 1 + len(one.ranks)), accuracy=0.1 * (number - 1)))
+                for number in range(1, 7)]
+        fifth = find(nyu(observe_all(runs)), "nyu_question_4", "Question 4.1: ")
+        self.assertEqual(len(fifth.rows), 2)
+        self.check(fifth, (1, "train_loss", 1.5), (4, "train_loss", 1.2), (4, "train_accuracy", 0.4), (4, "rank_batch", 10),
+                   (4, "global_batch", 40))
+        self.assertEqual(cell(fifth, 0, "marks"), "single run")
+
+    def test_the_published_answer(self):
+        tables = nyu(published("nyu"))
+        # Question 1 comes first. The batches grow fourfold, so 1 and 4 GPUs also make weak series.
+        self.assertTrue(tables[1].title.startswith("Question 2, table 1: "))
+        self.assertIn("weak scaling", tables[1].title)
+        tables = tables[5:]
+        self.assertEqual(ids(tables), ["nyu_table_1_g2", "nyu_table_2_g2", "nyu_table_3_g2", "nyu_communication_g2"])
+        self.assertEqual(tables[0].columns[1].heading, "Batch 32 global: time (sec)")
+        self.assertEqual([len(table.rows) for table in tables[:2]], [3, 2])
+        self.check(tables[0], (2, "batch_512_time_s", 11.35), (4, "batch_512_speedup", 18.57 / 9.88))
+        # Those that the answer itself prints: its table 2.
+        self.check(tables[1], (2, "batch_32_compute_s", 11.72), (2, "batch_32_comm_s", 48.45), (4, "batch_32_comm_s", 64.47),
+                   (4, "batch_128_comm_s", 15.6475), (2, "batch_512_comm_s", 2.065), (4, "batch_512_comm_s", 5.2375))
+        # 2 x 3/4 x 4 x 11,173,962 bytes x 1,563 steps / 64.47 s
+        self.check(tables[2], (4, "batch_32_bandwidth_GBps", 1.5 * 44_695_848 * 1563 / 64.47 / 1e9))
+        for table, words in ((tables[1], ("T(P) - C / P", "C = T(1)")),
+                             (tables[2], ("11,173,962 parameters", "2 (P-1)/P", "8,192 x 4: 7"))):
+            for word in words:
+                self.assertIn(word, "\n".join(table.notes))
+
+    def test_a_public_answer_that_ran_per_gpu(self):
+        # 32 images per GPU: 96.315 s on one, 90.334 s on four, 391 steps of 128: 66.3 s of communication, 0.40 GB/s
+        tables = nyu([observation(1, 32, 96.315), observation(4, 32, 90.334)])
+        self.assertEqual(tables[1].columns[1].heading, "Batch 32 per GPU: time (sec)")
+        self.check(tables[2], (4, "batch_32_compute_s", 24.07875), (4, "batch_32_comm_s", 66.25525))
+        self.check(tables[3], (4, "batch_32_bandwidth_GBps", 1.5 * 44_695_848 * 391 / 66.25525 / 1e9))
+        self.check(tables[4], (4, "steps", 391))
+
+    def test_measured_figures_are_next_to_inferred_ones(self):
+        runs = [run(1, 160, 10, 1), run(2, 160, 6, 0.25)]
+        for one in runs:
+            one.parameters = 11_220_132  # of 100 classes
+        tables = nyu(observe_all(runs))
+        self.assertIn("N: 11,220,132 parameters of ", "\n".join(tables[3].notes))
+        self.check(find(tables, "nyu_communication"), (2, "one_rank_s", 10), (2, "loading_s", 1),
+                   (2, "compute_s", 4.5),  # (10 - 1) / 2
+                   (2, "inferred_s", 1.5),  # 6 - 4.5
+                   (2, "measured_s", 0.8), (2, "exposed_s", 0.4), (2, "gradient_bytes", 1e8),
+                   (2, "bandwidth_GBps", 8e8 / 1.5 / 1e9), (2, "busbw_GBps", 2.5))
+        self.assertNotIn("C = T(1)", "\n".join(tables[2].notes))
+
+    def test_shared_cores_and_single_runs_are_marked(self):
+        runs = [run(1, 160, 10, 1), run(2, 160, 6, 0.25), run(2, 160, 6.5, 0.25)]
+        for one in runs:
+            one.all_reduce = "shared"
+        for one in runs[1:]:
+            one.ranks[0].cores = 0.5
+        tables = nyu(observe_all(runs))
+        for table in tables[1:]:
+            self.assertIn("more threads than cores", cell(table, len(table.rows) - 1, "marks"))
+            self.assertIn(", shared", table.title)
+        self.assertEqual(cell(tables[1], 0, "marks"), "single run")
+        # 6 - 0.25 of the faster run; 10 / 6, and by the homework's other definition twice that
+        self.check(tables[1], (1, "batch_10_unloaded_s", 9), (2, "batch_10_unloaded_s", 5.75), (2, "batch_10_speedup", 10 / 6),
+                   (2, "batch_10_scaled_speedup", 20 / 6))
+        self.assertIn("44,695,848 bytes", "\n".join(tables[3].notes))
+        self.assertIn("use no link", "\n".join(tables[3].notes))
+        single = observe_all(runs[:2])
+        task = find(book(single), "book_task_10_5")
+        self.assertIn("more threads than cores, single run", cell(task, 1, "remark"))
+        self.assertEqual([cell(task, 1, bound) for bound in ("efficiency_low", "efficiency_high")], [None, None])
+        plain_tables = nyu([observation(1, 64, 10), observation(2, 64, 4)])
+        self.assertNotEqual(plain_tables[1].columns[-1].key, "marks")
+
+    def test_a_disturbed_base_is_named_where_its_row_is_not_shown(self):
+        """Tables 2 and 3 begin with two ranks, and all that they have is derived from the run on one."""
+        points = [observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9), observation(2, 128, 5)]
+        for disturbed in (False, True):
+            points[0].disturbed = disturbed
+            tables = nyu(points)
+            for table in tables[2:4]:
+                self.assertEqual("Batch 64 per GPU: disturbed" in "\n".join(table.notes), disturbed, table.id)
+            details = tables[4]
+            self.assertEqual([cell(details, row, "marks") for row in (0, 1)], ["one rank: disturbed" if disturbed else None, None])
+
+    def test_a_row_has_the_marks_of_all_its_series(self):
+        points = [observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9), observation(2, 128, 5)]
+        points[1].disturbed = points[3].oversubscribed = True
+        [table] = [table for table in nyu(points) if table.id == "nyu_table_1_g1"]
+        self.assertEqual(cell(table, 0, "marks"), None)
+        self.assertEqual(set(cell(table, 1, "marks").split("; ")), {"disturbed", "more threads than cores"})
+
+    def test_runs_are_missing(self):
+        # Communication below 0 has no bandwidth.
+        tables = nyu([observation(1, 64, 10), observation(2, 64, 4)])
+        self.check(tables[2], (2, "batch_64_comm_s", -1))
+        self.assertTrue(math.isnan(number_at(tables[3], 2, "batch_64_bandwidth_GBps")))
+        # Without a run on one rank nothing is inferred.
+        tables = nyu([observation(2, 64, 4), observation(4, 64, 3)])
+        self.assertTrue(math.isnan(number_at(tables[1], 4, "batch_64_comm_s")))
+        self.assertIn("No run on one rank", "\n".join(tables[0].notes))
+        # Batches that were not run on all ranks leave gaps.
+        tables = nyu([observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9), observation(4, 128, 3)])
+        self.assertEqual(len(tables[1].rows), 3)
+        self.assertTrue(math.isnan(number_at(tables[1], 4, "batch_64_time_s")))
+        self.check(tables[1], (4, "batch_128_speedup", 3))
+        # An unknown network has no gradient of a known size.
+        unknown = [observation(1, 64, 10, "alexnet"), observation(2, 64, 6, "alexnet")]
+        self.assertTrue(math.isnan(number_at(nyu(unknown)[4], 2, "gradient_bytes")))
+
+
+if __name__ == "__main__":
+    unittest.main()
