@@ -39,6 +39,17 @@ class RunConfig:
 
 
 @dataclass
+class TimedCompute:
+    """How long the ranks of a run that computed nothing waited instead (docs/bench.md, "The timed backend")."""
+
+    seconds: float = math.nan  # of forward and backward of `images` images
+    images: int = 0
+    jitter_percent: float = 0.0
+    factors: list = field(default_factory=list)  # by which the ranks take longer; empty: all are alike
+    recorded_in: str = ""  # the run.json that the time comes from
+
+
+@dataclass
 class RunResult:
     """What run.json says of a run. `options` has every option by its name on the command line, with the value that
     run.json gives it: a text, a number, a truth value, or None where it was not given."""
@@ -70,6 +81,7 @@ class RunResult:
     overlaps: bool = False
     bucket_mb: float = math.nan
     bucket_bytes: list = field(default_factory=list)
+    timed: TimedCompute = None  # of a run that computed nothing
     outcome: str = ""
     failure: str = ""
     memory_bytes: float = math.nan  # of the rank that holds most
@@ -192,6 +204,16 @@ def _read_all_reduce(run, j):
     run.overlaps = sums.flag("overlaps_backward") if sums.has("overlaps_backward") else False
 
 
+def _read_timed(j):
+    if not j.has("timed"):
+        return None
+    timed = j.at("timed")
+    jitter = timed.number_if_any("jitter_percent")
+    return TimedCompute(timed.number_if_any("seconds"), timed.count("images") if timed.has("images") else 0,
+                        0.0 if math.isnan(jitter) else jitter, [one.number() for one in timed.items("factors")],
+                        timed.text_if_any("recorded_in"))
+
+
 def read_run(file):
     """Reads a run.json. Ignores unknown fields; fields that an older version did not write stay unknown. Raises Unusable
     naming file, field and remedy."""
@@ -204,6 +226,7 @@ def read_run(file):
     _read_batch(run, j)
     _read_all_reduce(run, j)
     _read_ranks(run, j)
+    run.timed = _read_timed(j)
     for epoch in j.items("epochs"):
         run.epochs.append(read_epoch(epoch))
         if not run.epochs[-1].seconds > 0:
@@ -256,11 +279,17 @@ def _mean_means(spreads, others):
     return means
 
 
+def middle_epochs(run):
+    """The steady epoch of median time, or of an even number the middle two."""
+    epochs = sorted(steady_epochs(run), key=lambda epoch: epoch.seconds)
+    return epochs[(len(epochs) - 1) // 2:len(epochs) // 2 + 1]
+
+
 def middle_epoch(run):
     """The steady epoch of median time; of an even number the mean of the middle two. So its phases, communication and
     energy are of its `seconds`, which are the median of all."""
-    epochs = sorted(steady_epochs(run), key=lambda epoch: epoch.seconds)
-    middle, other = copy(epochs[len(epochs) // 2]), epochs[(len(epochs) - 1) // 2]
+    epochs = middle_epochs(run)
+    middle, other = copy(epochs[-1]), epochs[0]
     middle.seconds = (middle.seconds + other.seconds) / 2
     middle.energy = copy(middle.energy)
     middle.energy.gpus = (middle.energy.gpus + other.energy.gpus) / 2

@@ -11,6 +11,7 @@ from .efficiency import FACTORS, costliest_factor, efficiency_factors
 from .losses import Losses, losses_of
 from .observation import Observation
 from .series import Series, Speedup, epoch_speedup, gustafson_fraction, karp_flatt, step_speedup
+from .waiting import Waiting, waiting_of
 
 
 @dataclass
@@ -24,6 +25,8 @@ class CommunicationFigures:
     wait: float = math.nan  # parts of `busy`
     transfer: float = math.nan
     add: float = math.nan
+    exposed_waiting: float = math.nan  # parts of `exposed`, by its own rule (waiting.py): for ranks that were later,
+    exposed_transfer: float = math.nan  # and for messages and adding
     algbw: float = math.nan  # GB/s, of the slowest rank's busy time
     busbw: float = math.nan
     inferred: float = math.nan  # T(P) - T(P0) P0 / P
@@ -60,6 +63,7 @@ class PointFigures:
     costliest: str = None  # key of the least of the four causes; None where repeats do not agree on it
     communication: CommunicationFigures = field(default_factory=CommunicationFigures)
     stragglers: StragglerFigures = field(default_factory=StragglerFigures)
+    waits: Waiting = field(default_factory=Waiting)  # of several ranks: what steps waited for, and the rank that is late
     energy: Energy = field(default_factory=Energy)  # of an epoch
     device_seconds: float = math.nan  # P x epoch time
     losses: Losses = None  # None for the first point, oversubscribed ones and those that rueda did not run
@@ -93,16 +97,19 @@ def _one_rank_epochs(all_series):
     for series in all_series:
         for one in series.points:
             if one.ranks == 1 and not math.isnan(one.images):
-                found.setdefault((one.subject(), one.global_batch, one.images), one.epoch.value)
+                found.setdefault((one.plain_subject(), one.global_batch, one.images), one.epoch.value)
     return found
 
 
-def _add_measured(c, run, steps, ranks):
+def _add_measured(c, run, waits, steps, ranks):
     """What was measured in the steady epoch of median time."""
     step, steady = middle_epoch(run).all_steps, run.summary.all_steps
     c.busy = step.busy.mean * steps
     c.exposed = step.phases["all_reduce"].mean * steps
     c.wait, c.transfer, c.add = (part.mean * steps for part in (step.wait, step.transfer, step.add))
+    if ranks > 1:
+        c.exposed_transfer = min(waits.transfer, c.exposed)
+        c.exposed_waiting = c.exposed - c.exposed_transfer
     c.bytes, c.algbw, c.busbw = steady.bytes, steady.algbw, steady.busbw
     if c.transfer > 0 and run.sums_go_over_links():
         c.link_busbw = 2 * (ranks - 1) / ranks * c.bytes * steps / c.transfer / 1e9
@@ -113,10 +120,10 @@ def _communication(one_rank, figures):
     if figures.of_fewest_ranks():
         return c
     c.inferred = point.epoch.value - base.epoch.value * base.ranks / point.ranks
-    alone = one_rank.get((point.subject(), point.rank_batch, point.images), math.nan)
+    alone = one_rank.get((point.plain_subject(), point.rank_batch, point.images), math.nan)
     c.inferred_same_batch = point.epoch.value - alone / point.ranks
     if figures.run is not None:
-        _add_measured(c, figures.run, point.steps, point.ranks)
+        _add_measured(c, figures.run, figures.waits, point.steps, point.ranks)
     return c
 
 
@@ -158,6 +165,8 @@ def _evaluate_point(one_rank, series, point):
         figures.costliest = costliest_factor(base.runs, point.runs)
     figures.device_seconds = point.ranks * point.epoch.value
     figures.run = point.runs[0] if point.runs else None
+    if figures.run is not None and point.ranks > 1:
+        figures.waits = waiting_of(figures.run)
     figures.communication = _communication(one_rank, figures)
     if figures.run is not None:
         _add_run(figures)

@@ -54,6 +54,10 @@ def _add_spreads(losses, base, point):
     losses.phase_spreads = {name: differ(name) for name in PHASES}
 
 
+def _waiting_of_base(base):
+    return base.waits.waiting if base.point.ranks > 1 else 0.0
+
+
 def losses_of(base, figures):
     """Of two PointFigures. None for the first point, oversubscribed ones and those that rueda did not run."""
     point = figures.point
@@ -63,7 +67,6 @@ def losses_of(base, figures):
     losses = Losses(lost=point.epoch.value - base.point.epoch.value * share)
     losses.phases = {name: figures.epoch_phases[name] - base.epoch_phases[name] * share for name in PHASES}
     losses.rest = losses.lost - sum(losses.phases.values())
-    if figures.communication.busy > 0:
-        losses.waiting = losses.phases["all_reduce"] * figures.communication.wait / figures.communication.busy
+    losses.waiting = figures.waits.waiting - share * _waiting_of_base(base)
     _add_spreads(losses, base.point, point)
     return losses

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..base.definitions import options_by_timing
 from ..base.estimate import Estimate, exactly
 from ..base.statistics import median_of
-from ..base.text import added_to_list
+from ..base.text import added_to_list, setting_text
 from ..runs.run import (balance_of, image_size_of, includes_warm_up, is_disturbed, lacks_cores, least_core_share,
                         steady_epochs)
 
@@ -59,8 +59,16 @@ class Observation(Subject):
     includes_warm_up: bool = False  # no epoch but the first of a process
     disturbed: bool = False  # a rank got too little of its cores in a steady epoch, though it had enough of them
     runs: list = field(default_factory=list)  # of rueda; the first stands for all repeats
+    # Words in `variant` about unequal ranks, an option each; None: one rank, which has none to be unequal.
+    by_rank: tuple = ()
+
+    def plain_subject(self):
+        """The subject without these words."""
+        words = [word for word in self.variant.split(", ") if word not in self.by_rank]
+        return self.source, self.model, ", ".join(words), self.processor, self.image_size
 
 
+_NOT_GIVEN = "null"
 _TIMES = ("epoch", "first_epoch", "full_step", "mean_step", "printed_epoch")
 
 
@@ -123,7 +131,7 @@ def option_text(run, name):
     """As the command line takes it; "null" where it was not given."""
     value = run.options.get(name)
     if value is None:
-        return "null"
+        return _NOT_GIVEN
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -137,37 +145,85 @@ def _shortened(value, values):
 
 def _tell_apart(observations, name, values):
     """Names a value in the variant of observations that do not all have the same."""
-    different = set(values)
-    if len(different) < 2:
+    if len(set(values)) < 2:
         return
     for seen, value in zip(observations, values):
-        if value != "null":  # told apart by having none
-            seen.variant = added_to_list(seen.variant, f"{name} {_shortened(value, different)}")
+        if value != _NOT_GIVEN:  # told apart by having none
+            seen.variant = added_to_list(seen.variant, f"{name} {value}")
 
 
-def _repeats_differ_in(observations, name):
+def _repeats_differ(observations, values):
     """Whether some configuration ran with several values: a strong study on the timed backend gives each batch a time of
-    its own, which is one value for each configuration."""
-    values = {}
-    for seen in observations:
+    its own, and parts by hand are other numbers on each number of ranks, which is one value for each configuration."""
+    first = {}
+    for seen, value in zip(observations, values):
         key = seen.model, seen.ranks, seen.hosts, seen.global_batch
-        if values.setdefault(key, option_text(seen.runs[0], name)) != option_text(seen.runs[0], name):
+        if first.setdefault(key, value) != value:
             return True
     return False
 
 
+def _timed_text(run, part):
+    """In the words of the option --compute."""
+    timed = run.timed
+    if timed is None:
+        return _NOT_GIVEN
+    if part == "ms":
+        return f"ms={setting_text(1e3 * timed.seconds)}"
+    if part == "jitter":
+        return f"jitter={setting_text(timed.jitter_percent)}" if timed.jitter_percent else _NOT_GIVEN
+    return f"from={timed.recorded_in}" if timed.recorded_in else _NOT_GIVEN
+
+
+def _balance_text(run):
+    return "" if balance_of(run) == "equal" else f"balance {balance_of(run)}"
+
+
+def _factors_text(run):
+    factors = run.timed.factors if run.timed else []
+    return "compute factors=" + ":".join(map(setting_text, factors)) if factors else ""
+
+
+def _words_for_series(observations, texts, in_common):
+    """Numbers of each rank are others on each number of ranks, so that they do not tell points of one series apart: where
+    no configuration ran with several, `in_common` stands for all of them."""
+    numbers = [(seen, text) for seen, text in zip(observations, texts) if any(c.isdigit() for c in text)]
+    several = len({text for _, text in numbers}) > 1
+    if not several or _repeats_differ(*zip(*numbers)):
+        return texts
+    return [in_common if any(c.isdigit() for c in text) else text for text in texts]
+
+
+def _tell_ranks_apart(observations, text_of, in_common):
+    """Of an option that says something about several ranks. A run on one rank without it belongs to all kinds."""
+    texts = [text_of(seen.runs[0]) if seen.ranks > 1 else "" for seen in observations]
+    words = _words_for_series(observations, texts, in_common)
+    if len(set(words)) < 2:
+        return
+    for seen, word in zip(observations, words):
+        seen.by_rank += (word if seen.ranks > 1 else None,)
+        seen.variant = added_to_list(seen.variant, word) if word else seen.variant
+
+
 def _tell_options_apart(observations):
-    names = options_by_timing("variant")
-    if _repeats_differ_in(observations, "compute-ms"):
-        names.append("compute-ms")
-    for name in names:
-        _tell_apart(observations, name, [option_text(seen.runs[0], name) for seen in observations])
+    runs = [seen.runs[0] for seen in observations]
+    for name in options_by_timing("variant"):
+        if name == "balance":
+            _tell_ranks_apart(observations, _balance_text, "balance by hand")
+        elif name.partition("-")[0] != "compute":
+            _tell_apart(observations, name, [option_text(run, name) for run in runs])
+    _tell_ranks_apart(observations, _factors_text, "compute factors by rank")
+    for part in ("from", "jitter", "ms"):
+        values = [_timed_text(run, part) for run in runs]
+        if part != "ms" or _repeats_differ(observations, values):
+            _tell_apart(observations, "compute", values)
 
 
 def _tell_machines_apart(observations):
     machines = [machine_of(seen.runs[0]) for seen in observations]
     for name in sorted({name for machine in machines for name in machine}):
-        _tell_apart(observations, name, [machine.get(name, "unknown") for machine in machines])
+        values = [machine.get(name, "unknown") for machine in machines]
+        _tell_apart(observations, name, [_shortened(value, set(values)) for value in values])
 
 
 def observe_all(runs):

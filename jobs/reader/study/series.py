@@ -44,26 +44,46 @@ def _series_of(members, scaling, batch):
     for seen in members:
         configurations.setdefault((seen.ranks, seen.hosts, seen.global_batch), []).append(seen)
     points = [merged(configurations[key]) for key in sorted(configurations)]
-    return Series(*members[0].subject(), scaling=scaling, batch=batch, points=points)
+    subject = next((seen for seen in members if None not in seen.by_rank), members[0]).subject()
+    return Series(*subject, scaling=scaling, batch=batch, points=points)
 
 
-def _series_of_kind(members):
-    """The series of equal subjects and images."""
-    all_series, placed = [], set()
+def _scaling_series(members):
+    """The weak and strong series of equal subjects and images."""
+    found = []
     for scaling, batch_name in ((Scaling.weak, "rank_batch"), (Scaling.strong, "global_batch")):
         groups = {}
         for seen in members:
             groups.setdefault(getattr(seen, batch_name), []).append(seen)
-        for batch in sorted(groups):
-            if batch == 0 or len({seen.ranks for seen in groups[batch]}) < 2:
-                continue
-            all_series.append(_series_of(groups[batch], scaling, batch))
-            placed.update(map(id, groups[batch]))
+        found += [(groups[batch], scaling, batch) for batch in sorted(groups)
+                  if batch != 0 and len({seen.ranks for seen in groups[batch]}) > 1]
+    return found
+
+
+def _single_series(members):
     alone = {}
     for seen in members:
-        if id(seen) not in placed:
-            alone.setdefault((seen.ranks, seen.global_batch), []).append(seen)
-    return all_series + [_series_of(alone[key], Scaling.single, key[1]) for key in sorted(alone)]
+        alone.setdefault((seen.ranks, seen.global_batch), []).append(seen)
+    return [_series_of(alone[key], Scaling.single, key[1]) for key in sorted(alone)]
+
+
+def _fits(seen, by_rank):
+    return all(own is None or own == other for own, other in zip(seen.by_rank, by_rank))
+
+
+def _series_of_kind(members):
+    """The series of equal subjects and images. Ranks that are unequal in other ways make series of their own, and a run on
+    one rank serves all of these."""
+    several = dict.fromkeys(seen.by_rank for seen in members if None not in seen.by_rank)
+    groups = [[seen for seen in members if _fits(seen, by_rank)] for by_rank in several] or [members]
+    all_series, placed = [], set()
+    for group in groups:
+        found = _scaling_series(group)
+        all_series += [_series_of(*one) for one in found]
+        own = {id(seen) for one in found for seen in one[0]}
+        placed |= own
+        all_series += _single_series([seen for seen in group if id(seen) not in own and None not in seen.by_rank])
+    return all_series + _single_series([seen for seen in members if id(seen) not in placed and None in seen.by_rank])
 
 
 def _images_text(images):
@@ -121,7 +141,7 @@ def make_series(observations):
     series of one point. A series has one subject and one number of images."""
     kinds = {}
     for seen in observations:
-        kinds.setdefault((seen.subject(), images_key(seen)), []).append(seen)
+        kinds.setdefault((seen.plain_subject(), images_key(seen)), []).append(seen)
     all_series = [series for members in kinds.values() for series in _series_of_kind(members)]
     _name_all(all_series)
     return all_series

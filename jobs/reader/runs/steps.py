@@ -1,0 +1,86 @@
+"""steps.csv: every step of every rank of a run."""
+
+from pathlib import Path
+
+import numpy
+
+from ..base.files import open_regular
+from ..base.json_view import InputFile
+from ..start import Unusable
+
+NAME = "steps.csv"
+_MOST_BYTES = 10_000_000_000
+_LONGEST_LINE = 65_536
+_REMEDY = "give the steps.csv of a rueda run, or move it away: reports go without it"
+
+
+def _lines(file, stream):
+    """The whole lines, without their ends. A crash may have cut the last one."""
+    while True:
+        line = stream.readline(_LONGEST_LINE + 1)
+        if len(line) > _LONGEST_LINE:
+            file.refuse(f"a line has more than {_LONGEST_LINE} bytes")
+        if not line.endswith(b"\n"):
+            return
+        yield line[:-1]
+
+
+def _lines_by_epoch(file, wanted):
+    """(names of columns, {epoch: lines}). Lines stand epoch by epoch, and each begins with the number of its own."""
+    keys = None if wanted is None else {str(epoch).encode() for epoch in wanted}
+    found = {}
+    with open_regular(file.path) as stream:
+        lines = _lines(file, stream)
+        names = next(lines, b"").decode("ascii", "replace").split(",")
+        for line in lines:
+            key = line.partition(b",")[0]
+            if (keys is None and key.isdigit() and len(key) < 16) or (keys is not None and key in keys):
+                found.setdefault(int(key), []).append(line)
+    return names, found
+
+
+def _table(file, names, lines):
+    """{column: array [step][rank]}, or None unless every rank has each step once."""
+    try:
+        values = numpy.array(list(map(float, b",".join(lines).split(b","))))
+        rows = values.reshape(len(lines), len(names))
+    except ValueError:
+        file.refuse("a line is not a number for each column")
+    columns = dict(zip(names, rows.T))
+    order = numpy.lexsort((columns["rank"], columns["step"]))
+    ranks, steps = (len(numpy.unique(columns[name])) for name in ("rank", "step"))
+    pairs = {*zip(columns["step"], columns["rank"])}
+    if ranks * steps != len(lines) or len(pairs) != len(lines):
+        return None
+    return {name: column[order].reshape(steps, ranks) for name, column in columns.items()}
+
+
+def read_steps(path, wanted=None):
+    """{epoch: {column: array [step][rank]}} of a steps.csv, for the epochs `wanted`, or all. An epoch in which a rank lacks a
+    step is left out. Memory does not grow with other epochs. Raises Unusable."""
+    file = InputFile(path, _REMEDY)
+    try:
+        names, found = _lines_by_epoch(file, wanted)
+    except OSError as error:
+        file.refuse(f"it cannot be read: {error.strerror}")
+    for name in ("epoch", "step", "rank", "samples", "global_samples", "seconds", "all_reduce"):
+        if name not in names:
+            file.refuse(f"it has no column {name}")
+    tables = {epoch: _table(file, names, lines) for epoch, lines in found.items()}
+    return {epoch: table for epoch, table in tables.items() if table is not None}
+
+
+def steps_of(run, epochs):
+    """The tables of these epochs (EpochFigures) of a run, where its directory has a steps.csv that can be read and has as
+    many ranks as the epoch; else without them. Unreadable ones are told by the check of records."""
+    try:
+        tables = read_steps(Path(run.file).parent / NAME, [epoch.epoch for epoch in epochs])
+    except (Unusable, TypeError):  # a made run has no file
+        return {}
+    ranks = {epoch.epoch: epoch.ranks for epoch in epochs}
+    return {epoch: table for epoch, table in tables.items() if table["rank"].shape[1] == ranks[epoch]}
+
+
+def full_steps(table, global_batch):
+    """Which steps took the whole global batch: a mask over the first axis."""
+    return table["global_samples"][:, 0] == global_batch
