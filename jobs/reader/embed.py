@@ -3,8 +3,9 @@
 
 usage: embed.py HEADER
 
-The archive has jobs/reader and jobs/plot_*.py. `python3 ARCHIVE PID plot_report REPORT_DIR` runs the script of that name
-for the process PID, and ends with it. Equal files give equal archives. HEADER.d names what the header depends on.
+The archive has jobs/reader and jobs/plot_*.py. `python3 ARCHIVE report ...` runs that command, `python3 ARCHIVE --for PID
+plot_confusion ...` the script of that name for the process PID, and ends with it. Equal files give equal archives.
+HEADER.d names what the header depends on.
 """
 
 import io
@@ -13,12 +14,19 @@ import zipfile
 from pathlib import Path
 
 JOBS = Path(__file__).resolve().parents[1]
-MAIN = """import ctypes, os, runpy, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-if os.getppid() != int(sys.argv[1]):
-    sys.exit(1)
-sys.argv = sys.argv[2:]
-runpy.run_module(sys.argv[0], run_name="__main__")
+MAIN = """import sys
+if sys.version_info < (3, 9):
+    sys.exit("rueda: this Python is older than 3.9: name another in RUEDA_PLOT_PYTHON")
+if sys.argv[1] == "--for":
+    import ctypes, os, runpy, signal
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != int(sys.argv[2]):
+        sys.exit(1)
+    sys.argv = sys.argv[3:]
+    runpy.run_module(sys.argv[0], run_name="__main__")
+else:
+    from reader.__main__ import main
+    main()
 """
 HEADER = """#pragma once
 
