@@ -152,8 +152,8 @@ std::string run_plot_script(const std::string& script, const std::vector<std::st
   // Python runs an archive from a file only.
   const File archive =
       temporary_file({reinterpret_cast<const char*>(kReaderArchive), sizeof kReaderArchive});
-  std::vector<std::string> words = {*python, "-I",   path_of(archive),
-                                    "--for", std::to_string(getpid()), script};
+  std::vector<std::string> words = {
+      *python, "-I", path_of(archive), "--for", std::to_string(getpid()), script};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Outcome outcome = run(words, input, kDrawLimit);
   if (outcome.code == 0) return outcome.printed;

@@ -124,9 +124,9 @@ class Ends(unittest.TestCase):
             self.assertEqual(got, (0, "×\t\\x1b[31m \\u202e\n".encode(), ""), locale)
 
     def test_a_signal_ends_it_as_it_ends_any_program(self):
-        """Also while it waits for a child, which ends too; what it had begun to write is cleared away by its finally."""
+        """Also while it waits for a child, which ends with its input; what it had begun to write is cleared away by its finally."""
         waits = ("try: print('ready', flush=True) or time.sleep(60)\n    finally: print('cleared', file=sys.stderr)",
-                 "import subprocess; subprocess.run(['sh', '-c', 'echo ready; exec sleep 60'])")  # fmt: skip
+                 "import subprocess; subprocess.Popen(['sh', '-c', 'echo ready; exec cat'], stdin=subprocess.PIPE).wait()")  # fmt: skip
         for body in waits:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 with subprocess.Popen(self.program(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
