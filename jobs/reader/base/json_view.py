@@ -84,20 +84,30 @@ def _values_in(text):
     return 1 + sum(text.count(mark) for mark in ",:[{")
 
 
-def _fault(text):
-    """Why a text is not parsed at all, or None. Texts in quotes may have any mark, so they count only if the quick look is
-    not enough."""
-    if _values_in(text) > MOST_VALUES:
-        text = _STRING.sub('""', text)
-        if _values_in(text) > MOST_VALUES:
-            return f"its JSON has more than {MOST_VALUES} values"
-    if _deeper(text) and _deeper(_STRING.sub('""', text)):
-        return f"its JSON has more than {MOST_DEPTH} levels"
-    return None
+def _has_too_many_values(text):
+    """Texts in quotes may have any mark, so they count only if the quick look is not enough."""
+    return _values_in(text) > MOST_VALUES and _values_in(_STRING.sub('""', text)) > MOST_VALUES
 
 
 def _no_constant(name):
     raise ValueError(name)
+
+
+def _parsed(text):
+    """(value, why there is none)."""
+    if _has_too_many_values(text):
+        return None, f"its JSON has more than {MOST_VALUES} values"
+    too_deep = f"its JSON has more than {MOST_DEPTH} levels"
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        return None, f"no JSON from byte {len(text[:error.pos].encode('utf-8', 'replace')) + 1} on"
+    except RecursionError:
+        return None, too_deep
+    except ValueError as error:
+        return None, f"it has a number that is none ({printable(error)})"
+    deep = _deeper(text) and _deeper(_STRING.sub('""', text))
+    return value, too_deep if deep else None
 
 
 def read_json(file, most_bytes=MOST_BYTES):
@@ -105,18 +115,12 @@ def read_json(file, most_bytes=MOST_BYTES):
     content = file.read(most_bytes)
     try:
         text = decoded(content)
-        fault = _fault(text)
-        if fault is None:
-            return JsonView(json.loads(text, parse_constant=_no_constant), file)
     except UnicodeDecodeError as error:
-        fault = f"no JSON from byte {error.start + 1} on"
-    except json.JSONDecodeError as error:
-        fault = f"no JSON from byte {len(error.doc[:error.pos].encode('utf-8', 'replace')) + 1} on"
-    except RecursionError:
-        fault = f"its JSON has more than {MOST_DEPTH} levels"
-    except ValueError as error:
-        fault = f"it has a number that is none ({printable(error)})"
-    return file.refuse(fault)
+        file.refuse(f"no JSON from byte {error.start + 1} on")
+    value, fault = _parsed(text)
+    if fault:
+        file.refuse(fault)
+    return JsonView(value, file)
 
 
 class JsonView:

@@ -59,7 +59,7 @@ class Observation(Subject):
     includes_warm_up: bool = False  # no epoch but the first of a process
     disturbed: bool = False  # a rank got too little of its cores in a steady epoch, though it had enough of them
     runs: list = field(default_factory=list)  # of rueda; the first stands for all repeats
-    # Words in `variant` about unequal ranks, an option each; None: one rank, which has none to be unequal.
+    # Words in `variant` about unequal ranks, an option each; None: one rank, which fits all.
     by_rank: tuple = ()
 
     def plain_subject(self):
@@ -176,7 +176,8 @@ def _timed_text(run, part):
 
 
 def _balance_text(run):
-    return "" if balance_of(run) == "equal" else f"balance {balance_of(run)}"
+    """Of one rank it says nothing."""
+    return "" if run.world_size() == 1 or balance_of(run) == "equal" else f"balance {balance_of(run)}"
 
 
 def _factors_text(run):
@@ -195,13 +196,13 @@ def _words_for_series(observations, texts, in_common):
 
 
 def _tell_ranks_apart(observations, text_of, in_common):
-    """Of an option that says something about several ranks. A run on one rank without it belongs to all kinds."""
-    texts = [text_of(seen.runs[0]) if seen.ranks > 1 else "" for seen in observations]
+    """By an option that says something about several ranks. A run on one rank without it belongs to all kinds."""
+    texts = [text_of(seen.runs[0]) for seen in observations]
     words = _words_for_series(observations, texts, in_common)
     if len(set(words)) < 2:
         return
     for seen, word in zip(observations, words):
-        seen.by_rank += (word if seen.ranks > 1 else None,)
+        seen.by_rank += (None if seen.ranks == 1 and not word else word,)
         seen.variant = added_to_list(seen.variant, word) if word else seen.variant
 
 
