@@ -7,7 +7,7 @@ usage: plot_all_reduce.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .sv
 
 from reader import start
 from reader.base.files import save_figure
-from reader.base.number_text import size_text
+from reader.base.text import size_text
 
 # For each algorithm the same colour, marker and dash in every picture; light and dark ones alternate.
 STYLES = {

@@ -31,7 +31,7 @@ if HAS_MATPLOTLIB:
     import plot_layers
     import plot_report
     import real_images_report
-    from reader.base.number_text import cell_text
+    from reader.base.text import cell_text
     from reader.charts import (
         bandwidth, bars, batches, communication, confusion, factors, lines, phases, predictions, quantity, slides,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from .chart import LOG, Chart, horizontal_grid, legend_below, value_axis
-from ..base.number_text import SHOW, size_text
+from ..base.text import bytes_text, gigabytes_text, size_text
 from .quantity import is_hollow, ordered, ranks_of
 from .report import entries, name_of, number
 from .style import style_at
@@ -124,4 +124,4 @@ def chart(series, section):
 
 def _row(point):
     whole = whole_step(point)
-    return [SHOW["bytes"](whole[0]), SHOW["gigabytes"](whole[1])] if whole else ["-", "-"]
+    return [bytes_text(whole[0]), gigabytes_text(whole[1])] if whole else ["-", "-"]

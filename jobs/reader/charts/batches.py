@@ -3,7 +3,7 @@ that did not fit into memory."""
 
 from .chart import Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
 from .lines import draw_series, hollow_entry
-from ..base.number_text import SHOW
+from ..base.text import count_text
 from .quantity import THROUGHPUT, estimate_text, is_hollow, ranks_of, remarks_on
 from .report import entries, estimate, is_own, number, text
 from .style import plain, style_at
@@ -96,7 +96,7 @@ def charts(report):
         shown = [{"source": key[0], "processor": key[3], "points": list(one.values())} for one in by_ranks.values()]
         remarks = remarks_on(shown, THROUGHPUT.key)
         remarks += [
-            f"Refused, because it does not fit: {SHOW['count'](batch)} images a rank." for batch in refused
+            f"Refused, because it does not fit: {count_text(batch)} images a rank." for batch in refused
         ]
         made.append(_chart(i, titles[i], by_ranks, refused, batches, remarks))
     return made

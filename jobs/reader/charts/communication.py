@@ -4,7 +4,7 @@ from matplotlib.patches import Patch
 
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
-from ..base.number_text import SHOW, unit_of_time
+from ..base.text import shown_seconds, unit_of_time
 from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import name_of, number
 
@@ -124,4 +124,4 @@ def _rows(points):
 
 def _cell(point, kind):
     value = communication_of(point).get(kind)
-    return "-" if value is None else SHOW["seconds"](value)
+    return "-" if value is None else shown_seconds(value)

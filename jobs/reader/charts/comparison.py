@@ -2,7 +2,7 @@
 
 from . import curves, phases
 from .chart import Chart
-from ..base.number_text import significant
+from ..base.text import rate_text
 from .report import PHASES, entries, text
 
 _SECTION = "Comparison"
@@ -20,7 +20,7 @@ def _name(letter, run):
 
 def _phases_chart(names, stacks):
     columns = ["phase, ms", *names]
-    rows = [[phases.word_of(phase), *[significant(1e3 * one[phase]) for one in stacks]] for phase in PHASES]
+    rows = [[phases.word_of(phase), *[rate_text(1e3 * one[phase]) for one in stacks]] for phase in PHASES]
     return Chart(
         "comparison-phases", "Where a step's time goes", _SECTION,
         lambda axes: phases.draw_stacks(axes, stacks, names), columns, rows,

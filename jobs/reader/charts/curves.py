@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .chart import Chart, horizontal_grid, legend_below, tick_text, value_axis
-from ..base.number_text import cell_text, significant
+from ..base.text import cell_text, rate_text
 from .report import curve_of, number
 from .style import plain, style_at
 
@@ -86,7 +86,7 @@ def _legend(known):
 
 
 def _text(value, kind):
-    return cell_text(value, "percent") if kind is ACCURACY else significant(value)
+    return cell_text(value, "percent") if kind is ACCURACY else rate_text(value)
 
 
 def _rows(members, kind):

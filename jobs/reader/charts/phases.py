@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
-from ..base.number_text import significant, unit_of_time
+from ..base.text import rate_text, unit_of_time
 from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import PHASES, name_of, number
 from .style import PHASE_LOOKS, plain
@@ -92,6 +92,6 @@ def chart(series, section):
     return Chart(
         f"{series['file']}-phases", f"{name_of(series)}: where a step's time goes", section,
         lambda axes: draw(axes, series), ["phase, ms", *[f"P = {world_text(one, worlds)}" for one in worlds]],
-        [[word_of(phase), *[significant(1e3 * phases_of(point)[phase]) for point in points]] for phase in PHASES],
+        [[word_of(phase), *[rate_text(1e3 * phases_of(point)[phase]) for point in points]] for phase in PHASES],
         remarks, series=[series], topics=("phase", "explains"),
     )  # fmt: skip

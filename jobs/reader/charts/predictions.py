@@ -3,7 +3,7 @@
 from matplotlib.lines import Line2D
 
 from .chart import RANKS, Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
-from ..base.number_text import SHOW
+from ..base.text import shown_seconds
 from .quantity import EPOCH_TIME, scale
 from .report import entries, number, text
 from .style import styles_for
@@ -87,7 +87,7 @@ def _row(row):
     error = f"{100 * (predicted / measured - 1):+.1f} %" if measured else "-"
     batch = number(row.get("global_batch"))
     name = f"P = {int(row['ranks'])}" + (f", batch {int(batch)}" if batch else "")
-    return [name, SHOW["seconds"](measured), SHOW["seconds"](predicted), error, text(row.get("fitted")) or "-"]
+    return [name, shown_seconds(measured), shown_seconds(predicted), error, text(row.get("fitted")) or "-"]
 
 
 def charts(report):

@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from ..base.number_text import SHOW, significant, unit_of_time
+from ..base.text import SHOW, rate_text, unit_of_time
 from .report import estimate, is_own, number
 
 Quantity = namedtuple("Quantity", "name title key step_key kind ideal")
@@ -82,7 +82,7 @@ def bar_text(scaled):
     """Three digits, above a bar; the value is in the units of the axis."""
     if abs(scaled) >= 1e6:
         return f"{scaled / 1e6:.3g} M"
-    return "0" if scaled == 0 else f"{scaled:,.0f}" if abs(scaled) >= 999.5 else significant(scaled)
+    return "0" if scaled == 0 else f"{scaled:,.0f}" if abs(scaled) >= 999.5 else rate_text(scaled)
 
 
 def unit_text(quantity):
@@ -94,7 +94,7 @@ def estimate_text(quantity, value):
     """With its range where it has one."""
     if value is None:
         return "-"
-    show = significant if quantity.kind in ("seconds", "energy") else SHOW[quantity.kind]
+    show = rate_text if quantity.kind in ("seconds", "energy") else SHOW[quantity.kind]
     middle = show(value.value)
     return middle if value.low == value.high else f"{middle} ({show(value.low)}–{show(value.high)})"
 

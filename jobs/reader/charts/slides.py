@@ -10,7 +10,7 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.patches import Rectangle
 
 from .chart import fit, legend_height, new_figure
-from ..base.number_text import cell_text
+from ..base.text import cell_text
 from .report import EMPHASIS, findings_of, tables_of, text, texts_of
 from .slide_text import SIZE, draw_facts, draw_table, put, wrapped_to
 from .style import QUIET, plain, settings

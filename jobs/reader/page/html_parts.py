@@ -3,7 +3,7 @@
 import base64
 from html import escape
 
-from ..base.number_text import cell_text
+from ..base.text import cell_text
 from ..charts.report import EMPHASIS, text, texts_of
 
 _SHORT = 18  # letters of a text in a cell that stay in one line
