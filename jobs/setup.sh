@@ -6,11 +6,12 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$root/build-logs
 
-# What the program is built with, and what a clone, its tests and its charts need besides. The only list: Debian's
+# What the program is built with, and what a clone, its tests, its reports and its charts need besides. The only list: Debian's
 # packages and the containers' are compared with it (tests/cli/release_test.py).
 build_packages=(g++ pkgconf libopenmpi-dev libdnnl-dev meson ninja-build libspdlog-dev libfmt-dev libcli11-dev
   libtomlplusplus-dev nlohmann-json3-dev libarchive-dev zlib1g-dev libhwloc-dev python3)
-packages=("${build_packages[@]}" git ca-certificates openmpi-bin catch2 python3-numpy python3-matplotlib)
+packages=("${build_packages[@]}" git ca-certificates openmpi-bin catch2 python3-jinja2 python3-matplotlib
+  python3-numpy python3-pandas)
 
 # shellcheck source=jobs/env.sh
 . "$root/jobs/env.sh"

@@ -38,7 +38,7 @@ The manual is docs/README.md in the source tree.
 """
 ENVIRONMENT = {
     "COLUMNS": "Width of help, tables and progress where the output is no terminal.",
-    "RUEDA_PLOT_PYTHON": "Python with matplotlib that draws plots; by default python3, then /usr/bin/python3.",
+    "RUEDA_PLOT_PYTHON": "Python that reads runs and draws; by default python3, then /usr/bin/python3.",
     "RUEDA_CUDA_GRAPHS": "off: steps on a GPU are not recorded as a graph. The bits stay the same.",
     "RUEDA_SHARE_PLANS": "0: this rank compiles all of its cuDNN engines itself.",
     "RUEDA_POWERCAP": "Directory of the energy counters, instead of /sys/class/powercap.",

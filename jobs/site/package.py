@@ -4,7 +4,7 @@ Put it into packages/rueda/ of a repository of your own (spack repo create) and 
 address here is none. From rueda's source tree, which needs no address: spack dev-build rueda@1.0.0
 """
 
-from spack.package import depends_on, license, variant, version, which
+from spack.package import depends_on, license, variant, version, when, which
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.meson import MesonPackage
 
@@ -20,13 +20,18 @@ class Rueda(MesonPackage, CudaPackage):
     version("main", branch="main")
     version("1.0.0", tag="v1.0.0")
 
-    variant("plots", default=True, description="Charts of reports, by matplotlib")
+    variant("plots", default=True, description="Reports, predictions and charts, by libraries of Python")
     variant("nccl", default=False, description="NCCL's all-reduce beside rueda's own", when="+cuda")
 
     depends_on("cxx", type="build")
     depends_on("meson@1.0.1:", type="build")
     depends_on("python@3.6:", type=("build", "run"))
-    depends_on("py-matplotlib", type="run", when="+plots")
+    with when("+plots"):
+        depends_on("python@3.9:", type="run")
+        depends_on("py-jinja2", type="run")
+        depends_on("py-matplotlib", type="run")
+        depends_on("py-numpy", type="run")
+        depends_on("py-pandas", type="run")
 
     depends_on("mpi")
     depends_on("cli11")

@@ -17,7 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.hpp"
-#include "commands/plotter.hpp"
+#include "commands/reader.hpp"
 #include "commands/sample_images.hpp"
 #include "display/run_text.hpp"
 #include "display/text.hpp"

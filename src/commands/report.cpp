@@ -7,7 +7,7 @@
 #include "base/json/bounded_json.hpp"
 #include "base/text.hpp"
 #include "base/text_input.hpp"
-#include "commands/plotter.hpp"
+#include "commands/reader.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "study/check/check.hpp"
 #include "study/observation.hpp"

@@ -18,14 +18,19 @@ REMEDY = "write it again with `rueda report RUN_DIR... --out DIR`"
 Curve = namedtuple("Curve", "known points")
 """In how many epochs a figure is known, and [(epoch, value)] of those that are drawn."""
 
+_LARGEST = 1e30
 IMAGE_BYTES = 32 * 32 * 3
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
 
 
 def number(value):
-    """A finite number, or None."""
+    """A finite number, or None. Raises ValueError for one that nothing can be, and with which nothing can be computed."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None
+    if not is_number or not -math.inf < value < math.inf:
+        return None
+    if abs(value) > _LARGEST:
+        raise ValueError(f"{value:g} is larger than anything measured")
+    return float(value)
 
 
 def text(value):

@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 #include "commands/bench/bench.hpp"
-#include "commands/plotter.hpp"
+#include "commands/reader.hpp"
 #include "commands/summary.hpp"
 #include "launch/launcher.hpp"
 #include "model/registry.hpp"

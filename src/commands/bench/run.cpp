@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "commands/bench/session.hpp"
-#include "commands/plotter.hpp"
+#include "commands/reader.hpp"
 #include "display/text.hpp"
 #include "launch/launcher.hpp"
 #include "run/run_directory.hpp"

@@ -5,6 +5,15 @@
 
 namespace rueda {
 
+/// Whether `word` is a command of the reader of finished runs, a program in Python that this one
+/// carries.
+bool is_readers_command(const std::string& word);
+
+/// Replaces this process by the reader, which gets these words as they are and
+/// the variables RUEDA_PROGRAM, this program's path, and RUEDA_VERSION. Throws
+/// InputError if there is no Python for it.
+[[noreturn]] void become_reader(const std::vector<std::string>& words);
+
 /// Whether there is a Python with matplotlib: the one that RUEDA_PLOT_PYTHON
 /// names, or else python3 in PATH or in /usr/bin.
 bool plotter_available();

@@ -1,9 +1,12 @@
-#include "commands/plotter.hpp"
+#include "commands/reader.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -20,6 +23,7 @@
 #include "base/error.hpp"
 #include "reader_archive.hpp"
 #include "run/run_directory.hpp"
+#include "run/wiring/open_backend.hpp"
 
 namespace rueda {
 namespace {
@@ -32,9 +36,14 @@ constexpr int kRefused = 2;  // exit code of a script that was given bad input
 constexpr std::chrono::seconds kProbeLimit{60}, kDrawLimit{3600}, kKillLimit{5};
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 
-/// Every Python is isolated (-I): it imports nothing from the current folder or PYTHONPATH.
+/// Every Python imports nothing from PYTHONPATH (-E) or from the current folder, which is the first
+/// place of a program that is given as a word. It does from where `pip install --user` puts
+/// libraries, which -I would leave out.
 const char* const kProbe =
-    "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)";
+    "import sys; del sys.path[0]; import importlib.util; "
+    "sys.exit(1 if sys.version_info < (3, 9) else"
+    " 3 * any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))";
+constexpr int kLacksLibraries = 3;
 
 /// What RUEDA_PLOT_PYTHON names, or those that are usual: the first in PATH
 /// need not be the system's, which has the system's matplotlib.
@@ -44,12 +53,13 @@ std::vector<std::string> pythons() {
   return {"python3", "/usr/bin/python3"};
 }
 
-/// In memory, without a name, from its beginning.
+/// In memory, without a name, from its beginning. A program that takes this one's place still has
+/// it.
 File temporary_file(std::string_view content) {
-  File file(fdopen(memfd_create("rueda-plot", 0), "w+"), std::fclose);
+  File file(fdopen(memfd_create("rueda-reader", 0), "w+"), std::fclose);
   if (!file || std::fwrite(content.data(), 1, content.size(), file.get()) != content.size() ||
       std::fflush(file.get()) != 0) {
-    throw RunError("plots: no temporary file can be written; is the memory full?");
+    throw RunError("Python: no temporary file can be written; is the memory full?");
   }
   std::rewind(file.get());
   return file;
@@ -102,11 +112,35 @@ Outcome run(std::vector<std::string> words, std::string_view input, std::chrono:
   return {code, content_of(out), content_of(err)};
 }
 
+/// The exit code of the probe for these libraries.
+int probed(const std::string& python, const std::vector<std::string>& libraries) {
+  std::vector<std::string> words = {python, "-E", "-c", kProbe};
+  words.insert(words.end(), libraries.begin(), libraries.end());
+  return run(words, "", kProbeLimit).code;
+}
+
+/// The first Python that has matplotlib.
 std::optional<std::string> find_python() {
-  for (const std::string& python : pythons()) {
-    if (run({python, "-I", "-c", kProbe}, "", kProbeLimit).code == 0) return python;
-  }
+  for (const std::string& python : pythons())
+    if (probed(python, {"matplotlib"}) == 0) return python;
   return std::nullopt;
+}
+
+/// The first Python that has what the reader computes with, else the first: the reader prints its
+/// help without libraries, and names those that lack.
+std::optional<std::string> readers_python() {
+  std::optional<std::string> found;
+  for (const std::string& python : pythons()) {
+    const int code = probed(python, {"numpy", "pandas", "jinja2"});
+    if (code == 0) return python;
+    if (code == kLacksLibraries && !found) found = python;
+  }
+  return found;
+}
+
+/// The archive that Python runs; it does so from a file only.
+File archive() {
+  return temporary_file({reinterpret_cast<const char*>(kReaderArchive), sizeof kReaderArchive});
 }
 
 /// The last line that is not empty: the reason, after warnings or a traceback.
@@ -116,6 +150,30 @@ std::string last_line(std::string text) {
 }
 
 }  // namespace
+
+bool is_readers_command(const std::string& word) { return word == "report" || word == "predict"; }
+
+void become_reader(const std::vector<std::string>& words) {
+  const auto python = readers_python();
+  if (!python)
+    throw InputError(fmt::format(
+        "rueda {} runs in Python 3.9 or newer, and {} is none: install python3 (with "
+        "python3-numpy, "
+        "python3-pandas, python3-jinja2 and python3-matplotlib), or name one in RUEDA_PLOT_PYTHON",
+        words.front(), fmt::join(pythons(), " or ")));
+  const File program = archive();
+  std::error_code unknown;
+  setenv("RUEDA_PROGRAM", std::filesystem::read_symlink("/proc/self/exe", unknown).c_str(), 1);
+  setenv("RUEDA_VERSION", program_version().c_str(), 1);
+  std::vector<std::string> all = {*python, "-E",
+                                  fmt::format("/proc/self/fd/{}", fileno(program.get()))};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : all) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  throw RunError(fmt::format("{} cannot be started: {}", *python, std::strerror(errno)));
+}
 
 bool plotter_available() { return find_python().has_value(); }
 
@@ -149,11 +207,9 @@ std::string run_plot_script(const std::string& script, const std::vector<std::st
                             const std::string& input) {
   const auto python = find_python();
   if (!python) check_plotter(script, "draw elsewhere with jobs/" + script + ".py");
-  // Python runs an archive from a file only.
-  const File archive =
-      temporary_file({reinterpret_cast<const char*>(kReaderArchive), sizeof kReaderArchive});
+  const File program = archive();
   std::vector<std::string> words = {
-      *python, "-I", path_of(archive), "--for", std::to_string(getpid()), script};
+      *python, "-E", path_of(program), "--for", std::to_string(getpid()), script};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Outcome outcome = run(words, input, kDrawLimit);
   if (outcome.code == 0) return outcome.printed;
