@@ -60,8 +60,8 @@ def observation(ranks, rank_batch, seconds, model="resnet18"):
 
 
 def run(ranks, images, seconds, load):
-    """One that loads `load` s of each epoch, and all-reduces 10^8 bytes in 0.1 s in each of its steps, of which a half is
-    exposed."""
+    """One that loads `load` s of each epoch, and all-reduces 10^8 bytes in 0.1 s in each of its steps, of which a half
+    is exposed."""
     made = made_run(model="resnet18", ranks=ranks, images=images, epochs=(seconds, seconds))
     steps = made.summary.all_steps
     steps.bytes, steps.busbw, steps.busy.mean = 1e8, 2.5, 0.1
@@ -75,7 +75,8 @@ def run(ranks, images, seconds, load):
 class LayoutCase(unittest.TestCase):
     def check(self, table, *all):
         for ranks, key, value in all:
-            self.assertAlmostEqual(number_at(table, ranks, key), value, delta=1e-6 * abs(value), msg=f"{table.title} {key} {ranks}")
+            self.assertAlmostEqual(number_at(table, ranks, key), value, delta=1e-6 * abs(value),
+                                   msg=f"{table.title} {key} {ranks}")
 
     def check_percents(self, table, *all):
         """Shares in percent, rounded to one decimal as people quote them."""
@@ -127,10 +128,11 @@ class Book(LayoutCase):
         pairs = find(tables, "book_task_10_4", "Task 10.4: acceleration")
         row = next(index for index in range(len(pairs.rows)) if cell(pairs, index, "slower").startswith("CPU")
                    and cell(pairs, index, "faster") == "GPU (Torres 2026, ch. 10)")
-        # 220 s / (196 x 121 ms) and 215 s / (196 x 73 ms); 215 / 14 = 15.36, from 214.5 / 14.5 = 14.79 to 215.5 / 13.5 = 15.96
+        # 220 s / (196 x 121 ms) and 215 s / (196 x 73 ms); 215 / 14 = 15.36, from 214.5 / 14.5 = 14.79 to 215.5 / 13.5
         for key, value in (("first_ratio", 220 / 23.716), ("steady_ratio", 215 / 14.308),
                            ("steady_ratio_low", 214.5 / (196 * 0.0735)), ("steady_ratio_high", 215.5 / (196 * 0.0725)),
-                           ("printed_ratio", 215 / 14), ("printed_ratio_low", 214.5 / 14.5), ("printed_ratio_high", 215.5 / 13.5)):
+                           ("printed_ratio", 215 / 14), ("printed_ratio_low", 214.5 / 14.5),
+                           ("printed_ratio_high", 215.5 / 13.5)):
             self.assertAlmostEqual(cell(pairs, row, key), value, msg=key)
         self.assertIn("220 s / 24 s", pairs.notes[-1])
         time = find(tables, "book_task_10_7_epoch_time")
@@ -158,8 +160,8 @@ class Book(LayoutCase):
             tables = book(order)
             self.assertIn("resnet20", find(tables, "book_task_10_5").title)  # a tenth of the operations of ResNet-18
             self.assertIn("resnet18", find(tables, "book_task_10_6").title)
-            self.assertEqual(ids(tables)[2:], [f"book_task_10_7_{name}" for name in ("epoch_time", "throughput", "speedup",
-                                                                                   "efficiency")])
+            compared = [f"book_task_10_7_{name}" for name in ("epoch_time", "throughput", "speedup", "efficiency")]
+            self.assertEqual(ids(tables)[2:], compared)
         # What runs recorded counts, whatever a network is called.
         runs = [made_run(model=model, ranks=ranks) for model in ("net9", "net1") for ranks in (1, 2)]
         for one, work in zip(runs, (1e9, 1e9, 2e9, 2e9)):
@@ -186,7 +188,8 @@ class Courses(LayoutCase):
         self.assertEqual(ids(tables),
                          ["sa_miri_task_10_3", "sa_miri_task_10_4", "sa_miri_task_10_6_s1", "sa_miri_task_10_7_s3",
                           *(f"sa_miri_task_10_8_{name}" for name in compared), "sa_miri_task_10_9_s2",
-                          *(f"sa_miri_task_10_9_{name}" for name in compared), "sa_miri_task_10_10", "sa_miri_task_10_11"])
+                          *(f"sa_miri_task_10_9_{name}" for name in compared), "sa_miri_task_10_10",
+                          "sa_miri_task_10_11"])
         # ResNet101V2 is the third network in task 10.9 and those after it only.
         self.assertEqual(len(find(tables, "sa_miri_task_10_8_speedup").columns), 3)
         self.assertEqual([column.key for column in find(tables, "sa_miri_task_10_9_speedup").columns],
@@ -203,7 +206,8 @@ class Courses(LayoutCase):
         seen = [observation(ranks, 64, 10 * (0.2 + 0.8 / ranks)) for ranks in (1, 2, 4)]
         laws = layout("sa-miri", seen)[-1]
         self.assertEqual(laws.id, "sa_miri_task_10_10")
-        self.check(laws, (2, "amdahl", 0.2), (2, "amdahl_speedup", 1 / 0.6), (4, "amdahl_speedup", 2.5), (4, "speedup", 2.5),
+        self.check(laws, (2, "amdahl", 0.2), (2, "amdahl_speedup", 1 / 0.6), (4, "amdahl_speedup", 2.5),
+                   (4, "speedup", 2.5),
                    (4, "amdahl_limit", 5), (4, "karp_flatt", 0.2))
         # A fit far below 0 leaves no time on many ranks, hence no speedup; what does not fit is not determined.
         laws = layout("sa-miri", [seen[0], observation(2, 64, 1), observation(4, 64, 0.1)])[-1]
@@ -233,7 +237,8 @@ class Homework(LayoutCase):
                 for number in range(1, 7)]
         fifth = find(nyu(observe_all(runs)), "nyu_question_4", "Question 4.1: ")
         self.assertEqual(len(fifth.rows), 2)
-        self.check(fifth, (1, "train_loss", 1.5), (4, "train_loss", 1.2), (4, "train_accuracy", 0.4), (4, "rank_batch", 10),
+        self.check(fifth, (1, "train_loss", 1.5), (4, "train_loss", 1.2), (4, "train_accuracy", 0.4),
+                   (4, "rank_batch", 10),
                    (4, "global_batch", 40))
         self.assertEqual(cell(fifth, 0, "marks"), "single run")
 
@@ -248,7 +253,8 @@ class Homework(LayoutCase):
         self.assertEqual([len(table.rows) for table in tables[:2]], [3, 2])
         self.check(tables[0], (2, "batch_512_time_s", 11.35), (4, "batch_512_speedup", 18.57 / 9.88))
         # Those that the answer itself prints: its table 2.
-        self.check(tables[1], (2, "batch_32_compute_s", 11.72), (2, "batch_32_comm_s", 48.45), (4, "batch_32_comm_s", 64.47),
+        self.check(tables[1], (2, "batch_32_compute_s", 11.72), (2, "batch_32_comm_s", 48.45),
+                   (4, "batch_32_comm_s", 64.47),
                    (4, "batch_128_comm_s", 15.6475), (2, "batch_512_comm_s", 2.065), (4, "batch_512_comm_s", 5.2375))
         # 2 x 3/4 x 4 x 11,173,962 bytes x 1,563 steps / 64.47 s
         self.check(tables[2], (4, "batch_32_bandwidth_GBps", 1.5 * 44_695_848 * 1563 / 64.47 / 1e9))
@@ -290,7 +296,8 @@ class Homework(LayoutCase):
             self.assertIn(", shared", table.title)
         self.assertEqual(cell(tables[1], 0, "marks"), "single run")
         # 6 - 0.25 of the faster run; 10 / 6, and by the homework's other definition twice that
-        self.check(tables[1], (1, "batch_10_unloaded_s", 9), (2, "batch_10_unloaded_s", 5.75), (2, "batch_10_speedup", 10 / 6),
+        self.check(tables[1], (1, "batch_10_unloaded_s", 9), (2, "batch_10_unloaded_s", 5.75),
+                   (2, "batch_10_speedup", 10 / 6),
                    (2, "batch_10_scaled_speedup", 20 / 6))
         self.assertIn("44,695,848 bytes", "\n".join(tables[3].notes))
         self.assertIn("use no link", "\n".join(tables[3].notes))
@@ -310,7 +317,8 @@ class Homework(LayoutCase):
             for table in tables[2:4]:
                 self.assertEqual("Batch 64 per GPU: disturbed" in "\n".join(table.notes), disturbed, table.id)
             details = tables[4]
-            self.assertEqual([cell(details, row, "marks") for row in (0, 1)], ["one rank: disturbed" if disturbed else None, None])
+            self.assertEqual([cell(details, row, "marks") for row in (0, 1)],
+                             ["one rank: disturbed" if disturbed else None, None])
 
     def test_a_row_has_the_marks_of_all_its_series(self):
         points = [observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9), observation(2, 128, 5)]

@@ -146,13 +146,14 @@ class Lines(LogCase):
         for line, seconds in (
                 ("196/196 - 41s - loss: 2.01 - accuracy: 0.25", (41, 40.5, 41.5)),
                 ("25/25 - 14s - 544ms/step - accuracy: 0.21 - loss: 2.12", (13.6, 13.5875, 13.6125)),
-                # The time per step of a bar leaves out the first one: 24 x 543.5 ms = 13.044 s is less than 13.5 s; 25 x 544
-                # ms is as good a guess as any.
+                # The time per step of a bar leaves out the first one: 24 x 543.5 ms = 13.044 s is less than 13.5 s; 25
+                # x 544 ms is as good a guess as any.
                 ("25/25 [==========] - 14s 544ms/step - loss: 2.1 - acc: 0.5   ", (13.6, 13.5, 14.5)),
                 # 24 x 570.5 ms = 13.692 s is more than 13.5 s.
                 ("25/25 [====] - 14s 571ms/step - loss: 2", (14.275, 13.692, 14.5)),
                 ("1000/1000 [==] - 1s 700us/step - loss: 2", (0.7, 0.6995 * 0.999, 1.5)),
-                ("Epoch 1/2 - 40/40 - 8.715 s - 0.218 s/step - loss: 2.7243 - accuracy: 0.1654 - 574 images/s (287 per rank) - "
+                ("Epoch 1/2 - 40/40 - 8.715 s - 0.218 s/step - loss: 2.7243 - accuracy: 0.1654 - 574 images/s (287 "
+                 "per rank) - "
                  "val_loss: 2.8 - val_accuracy: 0.09\n", (8.715, 8.7145, 8.7155))):  # rueda's own
             with self.subTest(line=line):
                 [epoch] = self.run_of(line).epochs
@@ -165,9 +166,12 @@ class Lines(LogCase):
 
     def test_a_bar_that_was_drawn_over_and_over(self):
         run = self.run_of(
-            "Epoch 1/2\n 1/25 [>....] - ETA: 5:12 - loss: 2.4\b\b\b\b\r25/25 [====] - ETA: 0s - loss: 2.3\b\b\b\r25/25 [====] "
-            "- 29s 1s/step - loss: 2.2\nEpoch 2/2\n\x1b[1m25/25\x1b[0m \x1b[32m\u2501\u2501\x1b[0m\x1b[37m\u2501\x1b[0m "
-            "\x1b[1m0s\x1b[0m 544ms/step - loss: 2.0\n\x1b[1m25/25\x1b[0m \x1b[32m\u2501\u2501\u2501\x1b[0m \x1b[1m14s\x1b[0m "
+            "Epoch 1/2\n 1/25 [>....] - ETA: 5:12 - loss: 2.4\b\b\b\b\r25/25 [====] - ETA: 0s - loss: "
+            "2.3\b\b\b\r25/25 [====] "
+            "- 29s 1s/step - loss: 2.2\nEpoch 2/2\n\x1b[1m25/25\x1b[0m "
+            "\x1b[32m\u2501\u2501\x1b[0m\x1b[37m\u2501\x1b[0m "
+            "\x1b[1m0s\x1b[0m 544ms/step - loss: 2.0\n\x1b[1m25/25\x1b[0m \x1b[32m\u2501\u2501\u2501\x1b[0m "
+            "\x1b[1m14s\x1b[0m "
             "544ms/step - loss: 1.9 - val_loss: 1.8 - val_accuracy: 0.4\n25/25 [====] - 3s 120ms/step - loss: 9.9\n")
         # Neither the line before the end nor the evaluation after counts.
         self.check(run.epochs[0].printed, 29, 28.5, 29.5)
@@ -175,7 +179,8 @@ class Lines(LogCase):
         self.assertEqual((len(run.epochs), run.variant), (2, "times with validation"))
 
     def test_printed_durations_have_the_range_of_their_rounding(self):
-        for text, wanted in (("14s", (14, 13.5, 14.5)), ("544ms", (0.544, 0.5435, 0.5445)), ("73us", (73e-6, 72.5e-6, 73.5e-6)),
+        for text, wanted in (("14s", (14, 13.5, 14.5)), ("544ms", (0.544, 0.5435, 0.5445)),
+                             ("73us", (73e-6, 72.5e-6, 73.5e-6)),
                              ("8.715 s", (8.715, 8.7145, 8.7155)), ("0s", (0, 0, 0.5))):
             self.check(printed_duration(text), *wanted)
         for text in ("", "s", "14", "14m", "1.2.3s", "-3s", "14s ", "1e3s", "99999999999s"):
@@ -211,27 +216,31 @@ class Launchers(LogCase):
 
     def test_text_in_two_bytes_a_letter_as_powershell_redirects_it(self):
         text = "\n".join(self.LINES)
-        for content in (b"\xff\xfe" + text.encode("utf-16-le"), b"\xfe\xff" + text.encode("utf-16-be"), text.encode("utf-16-le"),
+        for content in (b"\xff\xfe" + text.encode("utf-16-le"), b"\xfe\xff" + text.encode("utf-16-be"),
+                        text.encode("utf-16-le"),
                         text.encode("utf-32-be"), b"\xef\xbb\xbf" + text.encode()):
             self.assertEqual(len(self.run_of(content).epochs), 2)
             self.assertEqual(decoded_text(content), text)
 
     def test_prefixes(self):
         for line, rest, rank, worker in (
-                ("[1,3]<stderr>: x", "x", 3, ""), ("[prterun-a@1,0]<stdout>:x", "x", 0, ""), ("<stdout>: x", "x", None, ""),
+                ("[1,3]<stderr>: x", "x", 3, ""), ("[prterun-a@1,0]<stdout>:x", "x", 0, ""),
+                ("<stdout>: x", "x", None, ""),
                 (" 4: x", "x", 4, ""), ("[5] x", "x", 5, ""), ("[rank6]:x", "x", 6, ""), ("rank 7: x", "x", 7, ""),
                 ("[mpiexec@host] x", "x", None, ""), ("[proxy:0:0@host] x", "x", None, ""),
                 ("2026-11-26T02:39:28.1Z stdout F x", "x", None, ""), ("[02:39:28] 1: x", "x", 1, ""),
                 ("Thu Nov 26 02:39:28 2026: x", "x", None, ""), ("Nov  6 02:39:28 node7 python3[12]: x", "x", None, ""),
                 ("(Worker pid=7, ip=10.0.0.1) x", "x", None, "Worker pid=7, ip=10.0.0.1"),
                 ("worker-0  | x", "x", None, "worker-0"), ("INFO:root:x", "x", None, ""),
-                ("25/25 - 14s", "25/25 - 14s", None, ""), ("[==] x", "[==] x", None, ""), ("loss: 1", "loss: 1", None, "")):
+                ("25/25 - 14s", "25/25 - 14s", None, ""), ("[==] x", "[==] x", None, ""),
+                ("loss: 1", "loss: 1", None, "")):
             with self.subTest(line=line):
                 found = launcher_prefix(line)
                 self.assertEqual((line[found.length:], found.rank, found.worker), (rest, rank, worker))
 
     def test_a_line_whose_end_was_lost_before_the_mark_of_another_rank(self):
-        text = "[1,0]<stdout>:Epoch 1/1[1,1]<stdout>:Epoch 1/1\n[1,1]<stdout>:5/5 - 9s - loss: 1[1,0]<stdout>:5/5 - 8s - loss: 1\n"
+        text = ("[1,0]<stdout>:Epoch 1/1[1,1]<stdout>:Epoch 1/1\n"
+                "[1,1]<stdout>:5/5 - 9s - loss: 1[1,0]<stdout>:5/5 - 8s - loss: 1\n")
         self.assertEqual(self.run_of(text).epochs[0].printed.value, 8)
 
     def test_lines_across_the_pieces_in_which_a_file_is_read(self):
@@ -252,8 +261,10 @@ class Refusals(LogCase):
         self.assertNotIn("x" * 61, long)
 
     def test_a_log_without_a_finished_epoch(self):
-        for text in ("", "hello\n", "12/25 [==>..] - ETA: 7s - loss: 1\n", "25/25 - loss: 2\n", "0/0 - 1s - x: 1", "25/25\n",
-                     "25/24 - 14s - loss: 1\n", "| 2/2MiB 14s |", "25/25 [==#=] - 14s 5ms/step", "5/5 - 544ms/step - 14s"):
+        for text in ("", "hello\n", "12/25 [==>..] - ETA: 7s - loss: 1\n", "25/25 - loss: 2\n", "0/0 - 1s - x: 1",
+                     "25/25\n",
+                     "25/24 - 14s - loss: 1\n", "| 2/2MiB 14s |", "25/25 [==#=] - 14s 5ms/step",
+                     "5/5 - 544ms/step - 14s"):
             with self.subTest(text=text):
                 self.assertRegex(self.refusal(text), "run.out: .*no line.*verbose=1")
 
@@ -267,7 +278,8 @@ class Refusals(LogCase):
         os.truncate(large, 1_000_000_001)  # a hole: takes no room
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
-        for file, why in ((self.folder, "is a directory"), (self.folder / "none", "not there"), (pipe, "no.* regular file"),
+        for file, why in ((self.folder, "is a directory"), (self.folder / "none", "not there"),
+                          (pipe, "no.* regular file"),
                           (large, "1000000001 bytes, more than the 1000000000")):
             with self.assertRaisesRegex(Unusable, why):
                 read_keras_log(KerasLog(str(file)))
@@ -277,7 +289,8 @@ class Refusals(LogCase):
             "a,b.out,model=resnet50v2,ranks=4,batch=8192,images=40000,size=128,processor=cpu"),
             KerasLog("a,b.out", "resnet50v2", 4, 8192, 128, 40000, Processor.cpu))
         self.assertEqual(parse_keras_log_option("run.out").file, "run.out")
-        for text in ("", ",model=x", "f,model=", "f,ranks=0", "f,ranks=2x", "f,batch=-1", "f,processor=tpu", "f,model=x,colour=red",
+        for text in ("", ",model=x", "f,model=", "f,ranks=0", "f,ranks=2x", "f,batch=-1", "f,processor=tpu",
+                     "f,model=x,colour=red",
                      "f,model=x,ranks", "f,ranks=²", "f,ranks=1" + "0" * 30):
             with self.subTest(text=text), self.assertRaises(Unusable):
                 parse_keras_log_option(text)
@@ -290,7 +303,8 @@ class Published(LogCase):
         book = published("book")
         [older] = [seen for seen in book if seen.source == "Torres 2021, CTE-POWER" and seen.variant == "sequential"]
         self.check(older.epoch, 41, 40.5, 41.5)
-        self.assertEqual((older.first_epoch.value, older.includes_warm_up, older.global_batch, older.ranks), (41, False, 256, 1))
+        self.assertEqual((older.first_epoch.value, older.includes_warm_up, older.global_batch, older.ranks),
+                         (41, False, 256, 1))
         with self.assertRaisesRegex(Unusable, '"books".*book, nyu'):
             published("books")
         self.assertEqual(len(published("all")), len(book) + len(published("nyu")))

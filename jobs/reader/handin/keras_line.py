@@ -92,8 +92,8 @@ def find_epoch_mark(line):
 
 
 def parse_run_header(line):
-    """A RunHeader of "Model ResNet50 4 GPUs", `Model: "resnet50v2"`, "Batch_size: 2048", "Num_replicas: 4"; None for any other
-    line."""
+    """A RunHeader of "Model ResNet50 4 GPUs", `Model: "resnet50v2"`, "Batch_size: 2048", "Num_replicas: 4"; None for
+    any other line."""
     named, on_gpus = _NAMED_MODEL.match(line), _MODEL_ON_GPUS.match(line)
     if named:
         return RunHeader(model=named.group(1))
@@ -111,9 +111,9 @@ def parse_run_header(line):
 
 
 def _times_of(line):
-    """The line's times by the work that they are of ("epoch", "step", "sample"), and whether it has figures of a validation.
-    Fields are separated by " - ", and one may hold several times; metrics are not read. No times where the first one is
-    not that of the epoch."""
+    """The line's times by the work that they are of ("epoch", "step", "sample"), and whether it has figures of a
+    validation. Fields are separated by " - ", and one may hold several times; metrics are not read. No times where the
+    first one is not that of the epoch."""
     times, validates, at = {}, False, 0
     while at < len(line):
         at = _BETWEEN.match(line, at).end()
@@ -135,8 +135,8 @@ def _times_of(line):
 
 
 def _with_bar(seconds, per_step, steps):
-    """A bar's time per step leaves out the first step. It bounds the epoch from below, and is its time if the first step was
-    like the others."""
+    """A bar's time per step leaves out the first step. It bounds the epoch from below, and is its time if the first
+    step was like the others."""
     low = max(seconds.low, min(seconds.high, per_step.low * (steps - 1)))
     return Estimate(min(max(per_step.value * steps, low), seconds.high), low, seconds.high)
 
@@ -163,8 +163,8 @@ def parse_finished_line(line):
       40/40 - 8.715 s - 0.218 s/step - loss: 2.7 - accuracy: 0.1         (rueda)
 
     None for unfinished epochs, also at their last step, and for any other line. How Keras computes these figures:
-    keras/src/utils/progbar.py. With verbose=1 the time per step leaves out the first one, so it bounds the epoch only from
-    below; elsewhere it is the epoch's time / steps."""
+    keras/src/utils/progbar.py. With verbose=1 the time per step leaves out the first one, so it bounds the epoch only
+    from below; elsewhere it is the epoch's time / steps."""
     head = _STEPS.match(line)
     done = head and _count(head.group(1))
     if not done or done != _count(head.group(2)):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..base.json_view import InputFile
 from ..base.text import printable
-from ..start import Unusable
+from ..start import Unusable, path_of
 from ..study.observation import Processor
 from .keras_line import find_epoch_mark, parse_finished_line, parse_run_header
 from .logged_run import LoggedRun, images_of_epoch, observe
@@ -14,7 +14,8 @@ from .text_input import output_lines
 _MOST_BYTES = 1_000_000_000
 _MOST_EPOCHS = 100_000
 _CIFAR_IMAGES = 50_000.0
-_REMEDY = ('give what Keras\' fit() printed with verbose=1 or 2, with lines such as "25/25 - 14s - loss: 2.13 - 14s/epoch - '
+_REMEDY = ('give what Keras\' fit() printed with verbose=1 or 2, with lines such as "25/25 - 14s - loss: 2.13 - '
+           '14s/epoch - '
            '544ms/step"')
 _LIKE = ("/step", "/epoch", "loss", " - ", "Epoch", "accuracy")  # parts of a line of a finished epoch
 _COUNTS = {"ranks": "ranks", "batch": "global_batch", "images": "images", "size": "image_size"}
@@ -111,7 +112,7 @@ class _LogReader:
             self._end_run()
         self._epochs += 1
         if self._epochs > _MOST_EPOCHS:
-            part = InputFile(self._file.path, "give the part of it that is to be compared")
+            part = InputFile(self._file.path, "give the part of it that is to be compared", self._file.name)
             part.refuse(f"it has more than {_MOST_EPOCHS:,} epochs")
         run = self._run
         epoch.number = self._open_epoch if self._marked else len(run.epochs) + 1
@@ -123,7 +124,7 @@ class _LogReader:
 
 def _read_file(log):
     """Refuses a log without a finished epoch."""
-    file = InputFile(log.file, _REMEDY)
+    file = InputFile(path_of(log.file), _REMEDY, log.file)
     reader = _LogReader(file)
     for line in output_lines(file, _MOST_BYTES):
         reader.add(line)
@@ -187,8 +188,8 @@ def _set_field(log, text):
 
 
 def parse_keras_log_option(text):
-    """"FILE[,model=NAME][,ranks=P][,batch=GLOBAL][,images=N][,size=PIXELS][,processor=cpu|gpu]". The first ",key=" ends the file
-    name: a comma may also belong to it. Raises Unusable if a value is not one."""
+    """"FILE[,model=NAME][,ranks=P][,batch=GLOBAL][,images=N][,size=PIXELS][,processor=cpu|gpu]". The first ",key=" ends
+    the file name: a comma may also belong to it. Raises Unusable if a value is not one."""
     words = text.split(",")
     end = next((n for n in range(1, len(words)) if _is_field(words[n])), len(words))
     log = KerasLog(",".join(words[:end]))
@@ -200,11 +201,11 @@ def parse_keras_log_option(text):
 
 
 def read_logged_runs(log):
-    """The runs in what Keras' fit() printed (verbose 1 or 2, TensorFlow 1 to Keras 3), or in rueda's own lines. A run begins
-    where epochs count from 1 again or at a header ("Model ResNet50 2 GPUs", "Batch_size: 4096", "Num_replicas: 2"). Other
-    lines of the file are ignored, and so are evaluations. Times with val_ figures include validation, and `variant` says
-    so. Raises Unusable naming the file and the remedy if it is no file, larger than 1 GB, has more than 100,000 epochs or
-    none, or if images, steps and batch contradict each other."""
+    """The runs in what Keras' fit() printed (verbose 1 or 2, TensorFlow 1 to Keras 3), or in rueda's own lines. A run
+    begins where epochs count from 1 again or at a header ("Model ResNet50 2 GPUs", "Batch_size: 4096", "Num_replicas:
+    2"). Other lines of the file are ignored, and so are evaluations. Times with val_ figures include validation, and
+    `variant` says so. Raises Unusable naming the file and the remedy if it is no file, larger than 1 GB, has more than
+    100,000 epochs or none, or if images, steps and batch contradict each other."""
     runs = _read_file(log)
     for run in runs:
         _apply(log, run)

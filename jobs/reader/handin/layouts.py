@@ -10,9 +10,9 @@ LAYOUTS = (*COURSES, "nyu")
 def layout_tables(layout, figures, observations):
     """Only facts: the judgement is the student's. A table without a row is left out. docs/report.md lists the tables.
 
-    `book`, `sa-miri` and `lab5` number the same tables differently: a CPU as baseline, its acceleration by a GPU, a table
-    for each series, all series side by side. Ids are book_task_10_3, sa_miri_task_10_9_speedup, lab5_task_6_ID with the
-    id of the series.
+    `book`, `sa-miri` and `lab5` number the same tables differently: a CPU as baseline, its acceleration by a GPU, a
+    table for each series, all series side by side. Ids are book_task_10_3, sa_miri_task_10_9_speedup, lab5_task_6_ID
+    with the id of the series.
 
     `nyu` has question 1 (an epoch on one device by its batch), tables 1 to 3 (time and speedup, computing and
     communication, bandwidth) and question 4 (the fifth epoch). With T(P) the time of an epoch on P ranks and C the time

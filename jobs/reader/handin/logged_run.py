@@ -22,8 +22,8 @@ class LoggedRun(Subject):
 
 
 def images_of_epoch(images, steps, global_batch):
-    """Images that an epoch of `steps` steps takes of `images`: all of them with a partial last step, or steps x batch where a
-    remainder is left out. NaN if neither fits."""
+    """Images that an epoch of `steps` steps takes of `images`: all of them with a partial last step, or steps x batch
+    where a remainder is left out. NaN if neither fits."""
     if not steps or not global_batch:
         return images
     over = images - steps * global_batch
@@ -37,8 +37,8 @@ def _median(estimates):
 
 
 def _full_step(seen):
-    """Without a partial last step a full step takes epoch / steps. With one its value supposes that time follows images, and
-    its bounds that the partial step took from nothing to as long as a full one."""
+    """Without a partial last step a full step takes epoch / steps. With one its value supposes that time follows
+    images, and its bounds that the partial step took from nothing to as long as a full one."""
     steps, batch = seen.steps, seen.global_batch
     if not seen.images > 0 or not batch or not steps:
         return UNKNOWN
@@ -50,8 +50,8 @@ def _full_step(seen):
 
 
 def observe(run):
-    """The observation of a LoggedRun. Steady: medians of values and bounds over the epochs after the first, or the only one.
-    Raises ValueError if there is no epoch."""
+    """The observation of a LoggedRun. Steady: medians of values and bounds over the epochs after the first, or the only
+    one. Raises ValueError if there is no epoch."""
     if not run.epochs:
         raise ValueError("no epoch was finished")
     later = [epoch for epoch in run.epochs if epoch.number != 1] or run.epochs[:1]

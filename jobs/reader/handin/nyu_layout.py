@@ -26,7 +26,8 @@ def _groups(figures):
 
 
 def _gradient_bytes(point):
-    """Bytes of an fp32 gradient: by the run, else of a network of this name for 10 classes; NaN where neither is known."""
+    """Bytes of an fp32 gradient: by the run, else of a network of this name for 10 classes; NaN where neither is
+    known."""
     if point.runs and point.runs[0].parameters > 0:
         return float(_BYTES * point.runs[0].parameters)
     return _BYTES * parameters_of(point.model)
@@ -34,8 +35,8 @@ def _gradient_bytes(point):
 
 @dataclass
 class _Derived:
-    """What the homework derives of one batch on P ranks; seconds of an epoch. NaN where there was no run on one rank, or a
-    figure is unknown."""
+    """What the homework derives of one batch on P ranks; seconds of an epoch. NaN where there was no run on one rank,
+    or a figure is unknown."""
 
     one_rank: float = math.nan
     loading: float = math.nan  # part of `one_rank`
@@ -133,12 +134,16 @@ _PARTS = (("compute_s", "compute (sec)", "seconds", _derived("compute_s")),
 _BANDWIDTHS = (("bandwidth_GBps", "bandwidth (GB/s)", "gigabytes", _derived("bandwidth_GBps")),)
 _FIXED = {Scaling.weak: "Weak scaling: the batch of every rank stays the same.",
           Scaling.strong: "Strong scaling: the batch of all ranks together stays the same."}
-_RING = ("A ring all-reduce of N bytes over P ranks with bandwidth B (1/beta) takes 2 (P-1)/P N / B; hence bandwidth = 2 (P-1)/P x "
-         "N x steps / communication of an epoch. GB = 10^9 bytes. Sums in shared memory use no link: their figure is the "
+_RING = ("A ring all-reduce of N bytes over P ranks with bandwidth B (1/beta) takes 2 (P-1)/P N / B; hence bandwidth "
+         "= 2 (P-1)/P x "
+         "N x steps / communication of an epoch. GB = 10^9 bytes. Sums in shared memory use no link: their figure is "
+         "the "
          "bandwidth of an equally fast ring.")
-_DETAILS = ("Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden or not, mean over ranks. Exposed: the part "
+_DETAILS = ("Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden or not, mean over ranks. "
+            "Exposed: the part "
             "that nothing hid.",
-            "Bandwidth measured: 2 (P-1)/P x N / time of the slowest rank inside the all-reduce (busbw). N: all that a step "
+            "Bandwidth measured: 2 (P-1)/P x N / time of the slowest rank inside the all-reduce (busbw). N: all that "
+            "a step "
             "sums.")
 
 
@@ -158,13 +163,17 @@ def _base_note(group):
     """What limits the runs on one rank, which tables 2 and 3 rest on and do not show."""
     marks = [(_batch_word(one.series), _base_marks(one, one.points[1:])) for one in group]
     marks = [f"{batch}: {words}" for batch, words in marks if words]
-    return [f"Of the runs on the fewest ranks, from which these figures are derived: {'. '.join(marks)}."] if marks else []
+    if not marks:
+        return []
+    return [f"Of the runs on the fewest ranks, from which these figures are derived: {'. '.join(marks)}."]
 
 
 def _formulas(group):
-    notes = ["Compute on P ranks = C / P, where C is an epoch on one rank without the loading of data but with its copy to the "
+    notes = ["Compute on P ranks = C / P, where C is an epoch on one rank without the loading of data but with its "
+             "copy to the "
              "device.",
-             "Communication = T(P) - C / P: everything that is not C / P, unevenness, loading and overheads included. Below 0 "
+             "Communication = T(P) - C / P: everything that is not C / P, unevenness, loading and overheads included. "
+             "Below 0 "
              "where P ranks gained more than P-fold."]
     if math.isnan(loading_of(group[0].points[0])):
         notes.append("Loading was not measured separately: C = T(1).")
@@ -175,7 +184,8 @@ def _bandwidth_notes(group):
     series, notes = group[0].series, [_RING]
     size = _gradient_bytes(series.points[0])
     if math.isfinite(size):
-        notes.append(f"N: {count_text(size / _BYTES)} parameters of {series.model}, 4 bytes each: {count_text(size)} bytes; a step "
+        notes.append(f"N: {count_text(size / _BYTES)} parameters of {series.model}, 4 bytes each: {count_text(size)} "
+                     f"bytes; a step "
                      "is one all-reduce.")
     steps = [f"{count_text(one.series.batch)} x {point.ranks()}: {count_text(point.point.steps)}"
              for one in group for point in one.points if point.ranks() > 1]

@@ -26,7 +26,9 @@ def _configurations(figures):
 def _named(figures):
     """What every row begins with."""
     point = figures.point
-    what = f"{point.model}, {point.processor.value}{point.source_remark()}{', ' + point.variant if point.variant else ''}"
+    what = f"{point.model}, {point.processor.value}{point.source_remark()}"
+    if point.variant:
+        what += f", {point.variant}"
     return [Field("model", "Model", "text", what),
             Field("ranks", ranks_heading(point.processor), "count", point.ranks),
             Field("rank_batch", "Batch of each", "count", count_cell(point.rank_batch))]
@@ -38,7 +40,8 @@ def _marks(figures):
 
 def _one_device(figures):
     table = Table("nyu_question_1", "Question 1: an epoch on one device", notes=(
-        "Time: an epoch after the first. Without loading: less what its steps waited for data; the copy to the device is part "
+        "Time: an epoch after the first. Without loading: less what its steps waited for data; the copy to the device "
+        "is part "
         "of it. Nothing where loading was not measured.",))
     for one in _configurations(figures):
         if one.ranks() == 1:
@@ -52,15 +55,18 @@ def _one_device(figures):
 
 def _large_batches(figures):
     table = Table("nyu_question_4", "Question 4.1: the fifth epoch, by its batch", notes=(
-        "Loss and accuracy: means over the training images of the fifth epoch, each by the weights of its step. Of repeats, the "
+        "Loss and accuracy: means over the training images of the fifth epoch, each by the weights of its step. Of "
+        "repeats, the "
         "run that stands for all.", "Runs of fewer epochs are left out; --epochs 5 trains five."))
     for one in _configurations(figures):
         epochs = one.run.epochs if one.run else ()
         for epoch in (epoch for epoch in epochs if epoch.epoch == _FIFTH):
-            table.add_fields([*_named(one), Field("global_batch", "Batch of all", "count", count_cell(one.point.global_batch)),
+            table.add_fields([*_named(one), Field("global_batch", "Batch of all", "count",
+                                                  count_cell(one.point.global_batch)),
                               Field("learning_rate", "Learning rate", "ratio", epoch.learning_rate),
                               Field("train_loss", "Training loss", "seconds", epoch.train.loss),
-                              Field("train_accuracy", "Training accuracy (%)", "percent", epoch.train.accuracy), _marks(one)])
+                              Field("train_accuracy", "Training accuracy (%)", "percent", epoch.train.accuracy),
+                              _marks(one)])
     return table
 
 

@@ -40,9 +40,9 @@ def _figure_at(series, ranks, value):
 
 
 def add_side_by_side(table, group, values, fewest=1):
-    """A row for each P from `fewest` on: P, then the values of each series of the group, each a function of series and point;
-    nothing where this P was not run. Of several points with the same P the one on fewest hosts. A last column has their
-    marks, if there are any."""
+    """A row for each P from `fewest` on: P, then the values of each series of the group, each a function of series and
+    point; nothing where this P was not run. Of several points with the same P the one on fewest hosts. A last column
+    has their marks, if there are any."""
     marks = {}  # by P, each once
     for series in group:
         for point in series.points:

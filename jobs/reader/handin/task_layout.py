@@ -10,7 +10,8 @@ from ..tables.acceleration import acceleration_table
 from ..tables.point_table import count_cell, high_of, low_of, marks_of
 from ..tables.serial import serial_table
 from ..tables.table import Column, Field, Table, without_empty
-from .side_by_side import (add_side_by_side, efficiency_figure, epoch_figure, ranks_heading, rate_figure, speedup_figure,
+from .side_by_side import (add_side_by_side, efficiency_figure, epoch_figure, ranks_heading, rate_figure,
+                           speedup_figure,
                            speedup_note)
 from .work import order_by_work
 
@@ -51,7 +52,8 @@ def _task_table(layout, number, what, suffix="", notes=()):
 def _cpu_baseline(layout, number, observations):
     """The steady epoch on a CPU, the reference of all that follows: a row for each configuration."""
     table = _task_table(layout, number, "the CPU as baseline", notes=(
-        "One rank. Steady: median of the epochs after the first. Of repeats the middle run by this time, or the faster of "
+        "One rank. Steady: median of the epochs after the first. Of repeats the middle run by this time, or the "
+        "faster of "
         "the middle two.", "Options, processor: what differs between the runs of the study."))
     repeats = {}
     for seen in observations:
@@ -64,7 +66,8 @@ def _cpu_baseline(layout, number, observations):
             Field("first_epoch_s", "First epoch (s)", "seconds", o.first_epoch),
             Field("epoch_s", "Steady epoch (s)", "seconds", o.epoch),
             Field("images_per_second", "Throughput (images/s)", "rate", o.images / o.epoch.value),
-            Field("variant", "Options, processor", "text", o.variant), Field("remark", "Remark", "text", marks_of(o, ", "))])
+            Field("variant", "Options, processor", "text", o.variant),
+            Field("remark", "Remark", "text", marks_of(o, ", "))])
     return table
 
 
@@ -117,22 +120,26 @@ def _series_table(layout, number, figures):
     printed = any(point.printed_epoch.known for point in series.points)  # whether a log has rounded times
     table = _task_table(layout, number, series.label, "_" + series.id, (
         _scaling_note(series),
-        "Time: an epoch, steady (median of the epochs after the first). Throughput = images of an epoch / time, over all "
+        "Time: an epoch, steady (median of the epochs after the first). Throughput = images of an epoch / time, over "
+        "all "
         "ranks.", speedup_note(series), "At least and at most: what repeats or rounding leave."))
     for point in figures.points:
         table.add_fields(_scaling_fields(point, printed))
     if printed:
-        table.notes.append("As printed: from the rounded seconds of an epoch alone. The figures before them use the printed "
+        table.notes.append("As printed: from the rounded seconds of an epoch alone. The figures before them use the "
+                           "printed "
                            "time per step, too, where there is one.")
     return table
 
 
 def _comparisons(layout, number, group):
-    """Four figures of all series, a series a column, as figures 10.12 to 10.15 of the book draw them; none of a single one."""
+    """Four figures of all series, a series a column, as figures 10.12 to 10.15 of the book draw them; none of a single
+    one."""
     tables = []
     for key, title, show, value in _COMPARED if len(group) > 1 else ():
         table = _task_table(layout, number, title, "_" + key, ["Definitions as in the tables of each model."])
-        table.columns = [Column("ranks", "P", "count"), *(Column(one.series.id, one.series.label, show) for one in group)]
+        table.columns = [Column("ranks", "P", "count"), *(Column(one.series.id, one.series.label,
+                                                                 show) for one in group)]
         add_side_by_side(table, group, [value])
         tables.append(table)
     return tables
@@ -147,8 +154,8 @@ def _laws(layout, number, group):
 
 
 def _groups(course, figures):
-    """The series by the task that is about them: those of the first network, of larger ones, and of the third one. The first
-    network is the book's, or else the one with the least work for an image."""
+    """The series by the task that is about them: those of the first network, of larger ones, and of the third one. The
+    first network is the book's, or else the one with the least work for an image."""
     group = [one for one in figures if one.series.scaling is not Scaling.single]
     models = order_by_work(group)
     first = next((model for model in models if model == _FIRST_MODEL), models[0] if models else "")
@@ -163,7 +170,8 @@ def _groups(course, figures):
 
 def task_layout(layout, figures, observations):
     course = COURSES[layout]
-    tables = [_cpu_baseline(layout, course.baseline, observations), _acceleration(layout, course.acceleration, observations)]
+    tables = [_cpu_baseline(layout, course.baseline, observations),
+              _acceleration(layout, course.acceleration, observations)]
     first, larger, third = _groups(course, figures)
     tables += [_series_table(layout, course.first, one) for one in first]
     tables += [_series_table(layout, course.larger, one) for one in larger]

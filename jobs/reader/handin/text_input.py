@@ -15,7 +15,8 @@ _DATE = (r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]|[0-9]{4}/[0-9]{2}/[0-9]{2} |"
          r"[A-Za-z]{3} [A-Za-z]{3} [0-9 ][0-9] |[A-Za-z]{3} [0-9 ][0-9] ")
 _PREFIXES = [[re.compile(pattern) for pattern in alternatives] for alternatives in (
     [r"\[[^ ]*@[^ ]*\] "],  # "[mpiexec@host] " (Hydra)
-    [rf"\[?(?:{_DATE})?[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][.,0-9]*)?Z?(?:[+-][0-9]{{2}}:[0-9]{{2}})?(?: [0-9]{{4}})?"
+    [rf"\[?(?:{_DATE})?[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][.,0-9]*)?Z?(?:[+-][0-9]{{2}}:[0-9]{{2}})?(?: "
+     rf"[0-9]{{4}})?"
      r"\]?(?: (?:stdout|stderr) (?:[A-Za-z] )?)?:? *"],
     [r"[^ ]* [^ \[]+\[[0-9]+\]: "],  # "node7 python3[1234]: " (journald, after its time stamp)
     [r"\[[^,\]]*,(?P<rank>[0-9]+)\]<(?:stdout|stderr)>: *", r"<(?:stdout|stderr)>: *"],  # "[1,0]<stdout>:" (mpirun)
@@ -72,8 +73,8 @@ def _coding_of(head):
 
 
 def decoded_text(content):
-    """The text of bytes in UTF-8, UTF-16 or UTF-32, without a byte-order mark. U+FFFD stands for what is none of them, and in
-    UTF-8 a lone surrogate for each byte (PEP 383), so that messages can show it."""
+    """The text of bytes in UTF-8, UTF-16 or UTF-32, without a byte-order mark. U+FFFD stands for what is none of them,
+    and in UTF-8 a lone surrogate for each byte (PEP 383), so that messages can show it."""
     name, mark = _coding_of(content[:4])
     return content[mark:].decode(name, _errors_of(name))
 
@@ -132,8 +133,8 @@ class _Lines:
 
 
 def output_lines(file, most_bytes):
-    """Each OutputLine of what a program printed; `file` is an InputFile. Memory does not grow with the file. Raises Unusable
-    as InputFile.open does."""
+    """Each OutputLine of what a program printed; `file` is an InputFile. Memory does not grow with the file. Raises
+    Unusable as InputFile.open does."""
     with file.open(most_bytes) as stream:
         name, mark = _coding_of(stream.read(4))
         stream.seek(mark)

@@ -14,8 +14,8 @@ def parameters_of(model):
 
 
 def work_of(seen):
-    """Operations of forward and backward of one image, of an observation: as its run recorded them, else of a network of this
-    name, by the pixels; NaN if neither is known."""
+    """Operations of forward and backward of one image, of an observation: as its run recorded them, else of a network
+    of this name, by the pixels; NaN if neither is known."""
     run = seen.runs[0] if seen.runs else None
     if run is not None and run.train_flops_per_image > 0:
         return run.train_flops_per_image
@@ -25,7 +25,8 @@ def work_of(seen):
 
 
 def order_by_work(figures):
-    """The names of the models of a list of SeriesFigures, least work first; those whose work is unknown last, as they came."""
+    """The names of the models of a list of SeriesFigures, least work first; those whose work is unknown last, as they
+    came."""
     work = {}
     for one in figures:
         for point in one.points:
