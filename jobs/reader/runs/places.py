@@ -1,5 +1,6 @@
 """Everything that lies below the directories of a study."""
 
+import math
 import os
 import re
 import sys
@@ -32,6 +33,7 @@ class Attempt:
     global_batch: int = 0  # 0: a batch per rank was asked for
     exit_code: int = 0  # below 0 where a signal ended it
     message: str = ""  # the program's, empty if it gave none
+    seconds: float = math.nan  # of the whole launch
 
 
 @dataclass
@@ -63,7 +65,8 @@ def read_attempt(file):
     j = read_json(InputFile(file, _ATTEMPT_REMEDY), _MOST_ATTEMPT_BYTES)
     j.require_kind("rueda-attempt", ATTEMPT_NAME)
     j.positive("ranks")
-    attempt = Attempt(Path(file), j.text("model"), j.count("ranks"), message=j.text_if_any("message"))
+    attempt = Attempt(Path(file), j.text("model"), j.count("ranks"), message=j.text_if_any("message"),
+                      seconds=j.number_if_any("seconds"))
     attempt.rank_batch = j.count("batch_per_rank") if j.has("batch_per_rank") else 0
     attempt.global_batch = j.count("global_batch") if j.has("global_batch") else 0
     code = j.at("exit_code")

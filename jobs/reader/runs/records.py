@@ -1,0 +1,222 @@
+"""A run's records say many things twice: run.json against itself, epochs.csv, steps.csv and the command line. Records that
+contradict each other were changed, or come from different runs."""
+
+import csv
+import io
+import math
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base.definitions import PHASES
+from ..base.json_view import InputFile, decoded
+from ..base.statistics import median_of
+from ..base.text import printable
+from ..start import Unusable
+from .run import folder_name, steady_epochs
+from .steps import NAME as STEPS_NAME
+from .steps import read_steps
+
+EPOCHS_NAME = "epochs.csv"
+_CLOSE = 1e-6  # sums in another order
+_BETWEEN_STEPS = 1e-3  # of an epoch: the last digits of two clocks
+_MOST_BYTES = 1_000_000_000
+_REMEDY = "give the epochs.csv that the run wrote"
+_EPOCH_COLUMNS = ("seconds", "images_per_second", "samples", "steps", "loss", "accuracy", "val_loss", "val_accuracy")
+# The program replaces these by the values in use, or they are paths.
+_NOT_AS_TYPED = {"threads", "batch-per-rank", "accumulate", "input-workers", "bucket-mb", "segment-kb", "data", "run-dir",
+                 "log-dir", "trace", "save-weights", "init-weights", "compute-from", "compute", "tuning-file", "plan-cache"}  # fmt: skip
+
+
+@dataclass
+class Remark:
+    """What does not fit together. `contradiction`: no honest run writes such records; else it only has to be known."""
+
+    code: str
+    runs: list  # paths of run.json
+    text: str
+    contradiction: bool = True
+    figures: dict = field(default_factory=dict)
+
+
+def _differ(a, b, close=_CLOSE):
+    """NaN says nothing, so it contradicts nothing."""
+    return abs(a - b) > close * max(abs(a), abs(b)) if math.isfinite(a) and math.isfinite(b) else False
+
+
+class _Check:
+    """Collects the remarks on one run, of each code the first."""
+
+    def __init__(self, run):
+        self.run, self.remarks, self.name = run, {}, printable(folder_name(run.file))
+
+    def add(self, code, text, contradiction=True, **figures):
+        self.remarks.setdefault(code, Remark(code, [str(self.run.file)], f"{self.name}: {text}", contradiction, figures))
+
+    def compare(self, code, what, recorded, other, where, close=_CLOSE):
+        """`recorded` is the figure of run.json, `other` that of `where`."""
+        if _differ(recorded, other, close):
+            self.add(code, f"{what} is {recorded:.6g} in run.json and {other:.6g} {where}", recorded=recorded, other=other)
+
+
+def _in_run_json(epoch):
+    """What epochs.csv has of an epoch, by column."""
+    test = epoch.test
+    values = {"seconds": epoch.seconds, "images_per_second": epoch.images_per_second, "samples": epoch.train.samples,
+              "steps": epoch.steps, "loss": epoch.train.loss, "accuracy": epoch.train.accuracy,
+              "val_loss": test.loss if test else math.nan, "val_accuracy": test.accuracy if test else math.nan}
+    return {**values, **{f"{name}_seconds": epoch.phases[name].mean for name in PHASES}}
+
+
+def _number(text):
+    try:
+        return float(text) if text else math.nan
+    except ValueError:
+        return math.nan
+
+
+def read_epochs(path):
+    """{epoch: {column: number}} of an epochs.csv; NaN where a cell has none. Raises Unusable."""
+    file = InputFile(path, _REMEDY)
+    try:
+        rows = list(csv.DictReader(io.StringIO(decoded(file.read(_MOST_BYTES)))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        file.refuse(f"it is no table ({printable(error)})")
+    numbers = [{name: _number(value) for name, value in row.items() if name and isinstance(value, str)} for row in rows]
+    return {int(row["epoch"]): row for row in numbers if 0 < row.get("epoch", 0) < 1e15}
+
+
+def _check_epochs_csv(check, folder):
+    try:
+        table = read_epochs(folder / EPOCHS_NAME)
+    except Unusable as error:
+        return check.add("epochs-csv", f"its epochs.csv cannot be compared ({error})", (folder / EPOCHS_NAME).exists())
+    for epoch in check.run.epochs:
+        row = table.get(epoch.epoch)
+        if row is None:
+            check.add("epochs-csv", f"epoch {epoch.epoch} of run.json is not in epochs.csv")
+            continue
+        for column, recorded in _in_run_json(epoch).items():
+            check.compare("epochs-csv", f"{column} of epoch {epoch.epoch}", recorded, row.get(column, math.nan), "in epochs.csv")
+    return None
+
+
+def _check_steps_csv(check, folder):
+    try:
+        tables = read_steps(folder / STEPS_NAME)
+    except Unusable as error:
+        return check.add("steps-csv", f"its steps.csv cannot be compared ({error})", (folder / STEPS_NAME).exists())
+    for epoch in check.run.epochs:
+        table = tables.get(epoch.epoch)
+        if table is None or table["rank"].shape[1] != len(epoch.of_ranks):
+            if epoch.resumed_at_step is None:  # else an earlier process may have taken them
+                check.add("steps-csv", f"the steps of epoch {epoch.epoch} are not all in steps.csv")
+            continue
+        sums = {name: table[name].sum(axis=0) for name in ("seconds", "samples", *PHASES) if name in table}
+        for number, rank in enumerate(epoch.of_ranks):
+            recorded = {"seconds": rank.seconds, "samples": rank.samples, **rank.phases}
+            for name, by_rank in sums.items():
+                check.compare("steps-csv", f"{name} of rank {number} in epoch {epoch.epoch}", recorded[name],
+                              float(by_rank[number]), "as a sum over steps.csv")
+    return None
+
+
+def _check_epoch(check, epoch):
+    """An epoch of run.json against itself."""
+    when = f"of epoch {epoch.epoch}"
+    slowest = max((rank.seconds for rank in epoch.of_ranks), default=math.nan)
+    whole = not epoch.resumed_at_step
+    if epoch.seconds < slowest * (1 - _BETWEEN_STEPS):
+        check.add("epoch-seconds", f"the steps {when} take its slowest rank {slowest:.6g} s, longer than the epoch itself "
+                  f"({epoch.seconds:.6g} s)", recorded=epoch.seconds, other=slowest)
+    check.compare("rate", f"images/s {when}", epoch.images_per_second, epoch.train.samples / epoch.seconds,
+                  "by its images and seconds")
+    for rank in epoch.of_ranks:
+        check.compare("phases", f"seconds of rank {rank.rank} {when}", rank.seconds, sum(rank.phases.values()),
+                      "as the sum of its phases")
+    for name in PHASES if epoch.of_ranks else ():
+        mean = sum(rank.phases[name] for rank in epoch.of_ranks) / len(epoch.of_ranks)
+        check.compare("phases", f"{name} {when}", epoch.phases[name].mean, mean, "as the mean over its ranks")
+    if epoch.of_ranks and whole:
+        useful = sum(rank.seconds - rank.phases["all_reduce"] for rank in epoch.of_ranks) / len(epoch.of_ranks)
+        check.compare("efficiency", f"the useful time {when}", epoch.efficiency.useful_mean, useful, "by its ranks")
+        samples = sum(rank.samples for rank in epoch.of_ranks)
+        check.compare("samples", f"the number of images {when}", epoch.train.samples, samples, "as the sum over its ranks")
+
+
+def _check_summary(check):
+    run, summary = check.run, check.run.summary
+    steady = median_of(epoch.seconds for epoch in steady_epochs(run))
+    check.compare("summary", "the steady epoch time", summary.epoch_seconds, steady, "as the median of its epochs")
+    training = sum(epoch.seconds for epoch in run.epochs)
+    check.compare("summary", "the training time", summary.training_seconds, training, "as the sum of its epochs")
+    if summary.total_seconds < summary.training_seconds * (1 - _BETWEEN_STEPS):
+        check.add("summary", f"it trained for {summary.training_seconds:.6g} s, longer than the whole run of "
+                  f"{summary.total_seconds:.6g} s", recorded=summary.total_seconds, other=summary.training_seconds)
+    check.compare("batch", "the global batch", run.global_batch, sum(run.rank_batches), "as the sum over its ranks")
+
+
+def _check_backend(check):
+    """What computes nothing has no loss."""
+    run = check.run
+    backends = sorted({rank.backend for rank in run.ranks})
+    waited = run.timed is not None or any(rank.device.startswith("none:") for rank in run.ranks)
+    without_loss = all(math.isnan(epoch.train.loss) for epoch in run.epochs)
+    if backends != ["timed"] and (waited or (run.outcome == "completed" and without_loss)):
+        check.add("backend", f"its backend is called {' and '.join(map(printable, backends))}, and it has no loss in any epoch: "
+                  "the timed backend records so, which computes nothing" if without_loss else
+                  f"its backend is called {' and '.join(map(printable, backends))}, and it says how long it waited instead")
+    asked = run.options.get("backend")
+    if isinstance(asked, str) and asked != "auto" and [asked] != backends:
+        check.add("backend", f"--backend {printable(asked)} was asked for, and its ranks had {', '.join(map(printable, backends))}")
+
+
+def _typed_options(command_line):
+    """{name: word} of a command line, without options that take no word."""
+    try:
+        words = shlex.split(command_line)
+    except ValueError:
+        return {}
+    typed = {}
+    for word, following in zip(words, words[1:] + [""]):
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            if equals or not following.startswith("--"):
+                typed[name] = value if equals else following
+    return typed
+
+
+def _same_value(typed, recorded):
+    """Whether an option's word may have become this value: words such as auto and max become something else."""
+    if isinstance(recorded, bool) or recorded is None or typed in ("", "0", "auto", "max"):
+        return True
+    if isinstance(recorded, (int, float)):
+        return math.isnan(_number(typed)) or _number(typed) == recorded
+    if str(recorded).lower() == typed.lower():
+        return True
+    numbers = [list(map(_number, str(text).split(","))) for text in (typed, recorded)]
+    return numbers[0] == numbers[1] and not any(map(math.isnan, numbers[0]))  # 3.0,1 is 3,1
+
+
+def _check_command_line(check):
+    options = check.run.options
+    for name, typed in _typed_options(check.run.command_line).items():
+        if name in options and name not in _NOT_AS_TYPED and not _same_value(typed, options[name]):
+            check.add("command-line", f"its command line has --{name} {printable(typed)}, and its configuration "
+                      f"{printable(options[name])}")
+
+
+def remarks_on_run(run):
+    """[Remark] on one run with epochs, of each code at most one. Whoever changed every record alike is not found so."""
+    check, folder = _Check(run), Path(run.file).parent
+    if not any((folder / name).exists() for name in (EPOCHS_NAME, STEPS_NAME)):
+        check.add("alone", "there is neither epochs.csv nor steps.csv beside its run.json, which nothing confirms so", False)
+    else:
+        _check_epochs_csv(check, folder)
+        _check_steps_csv(check, folder)
+    for epoch in run.epochs:
+        _check_epoch(check, epoch)
+    _check_summary(check)
+    _check_backend(check)
+    _check_command_line(check)
+    return list(check.remarks.values())

@@ -1,0 +1,106 @@
+"""What does not fit together in a study: records of single runs (runs/records.py), its plan (runs/plan.py), and runs that
+cannot all be measurements of their own."""
+
+from pathlib import Path
+
+from ..base.text import counted, first_few, printable
+from ..runs.plan import remarks_on_plan
+from ..runs.records import Remark, remarks_on_run
+from ..runs.run import folder_name
+
+_SHOWN = 5
+
+
+def _name(run):
+    """Of its directory, with the one above: groups call theirs alike."""
+    folder = Path(run.file).parent
+    return printable("/".join(part for part in (folder.parent.name, folder.name) if part))
+
+
+def _names(runs):
+    return first_few(map(_name, runs), _SHOWN)
+
+
+def _same_epochs(a, b):
+    """How many epochs have the same time to the last digit, which is that of a nanosecond."""
+    return sum(one.seconds == other.seconds for one, other in zip(a.epochs, b.epochs))
+
+
+def _is_copy(a, b):
+    """One epoch may take as long as another's; most of them do not. A single one has to have begun in the same second."""
+    same, fewest = _same_epochs(a, b), min(len(a.epochs), len(b.epochs))
+    if same < 2:
+        return same == fewest == 1 and bool(a.started_at) and a.started_at == b.started_at
+    return 2 * same >= fewest
+
+
+def copies_among(runs):
+    """[[run]]: groups in which each run has epochs of the first one. Runs of several studies may be compared."""
+    by_epoch, group_of, groups = {}, {}, []
+    for run in runs:
+        keys = [(index, epoch.seconds) for index, epoch in enumerate(run.epochs)]
+        others = {id(other): other for key in keys for other in by_epoch.get(key, ())}
+        original = next((other for other in others.values() if _is_copy(other, run)), None)
+        if original is None:
+            for key in keys:
+                by_epoch.setdefault(key, []).append(run)
+            continue
+        if id(original) not in group_of:
+            group_of[id(original)] = [original]
+            groups.append(group_of[id(original)])
+        group_of[id(original)].append(run)
+    return groups
+
+
+def _remark_on_copies(group):
+    begun = "began in the same second and " if len({run.started_at for run in group}) == 1 else ""
+    text = f"{counted(len(group), 'run')} {begun}have epochs of the same length to the last digit, so that they are copies of one: "
+    return Remark("copies", [str(run.file) for run in group], text + _names(group))
+
+
+def _machine(run):
+    return tuple(sorted({rank.host for rank in run.ranks}))
+
+
+def _remarks_on_machines(runs):
+    """Runs on as many hosts, which are not the same ones."""
+    by_hosts, remarks = {}, []
+    for run in runs:
+        by_hosts.setdefault(run.hosts(), {}).setdefault(_machine(run), []).append(run)
+    for machines in by_hosts.values():
+        if len(machines) < 2:
+            continue
+        usual, *others = sorted(machines, key=lambda machine: -len(machines[machine]))
+        elsewhere = [run for machine in others for run in machines[machine]]
+        text = (f"{counted(len(machines[usual]), 'run')} of the study ran on {printable(' and '.join(usual))}, and these on other "
+                f"machines: {first_few((f'{_name(run)} on {printable(_machine(run)[0])}' for run in elsewhere), _SHOWN)}")
+        remarks.append(Remark("hosts", [str(run.file) for run in elsewhere], text, contradiction=False))
+    return remarks
+
+
+def _remarks_on_folders(runs):
+    """A run says in which directory it was to write."""
+    moved = []
+    for run in runs:
+        asked = run.options.get("run-dir")
+        if isinstance(asked, str) and asked.strip("./") and Path(asked).name != folder_name(run.file):
+            moved.append(run)
+    if not moved:
+        return []
+    text = f"{counted(len(moved), 'run')} wrote into a directory of another name: {_names(moved)}"
+    return [Remark("moved", [str(run.file) for run in moved], text, contradiction=False)]
+
+
+def remarks_on_runs(runs):
+    """[Remark] on runs with epochs: each by itself, and all together."""
+    remarks = [remark for run in runs for remark in remarks_on_run(run)]
+    remarks += [_remark_on_copies(group) for group in copies_among(runs)]
+    return remarks + _remarks_on_machines(runs) + _remarks_on_folders(runs)
+
+
+def remarks_on_study(study, places):
+    """[Remark] on what load_study read from these places."""
+    remarks = remarks_on_runs(study.runs)
+    for place in places:
+        remarks += remarks_on_plan(place, study.runs)
+    return remarks
