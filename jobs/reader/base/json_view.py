@@ -5,7 +5,7 @@ import math
 import os
 import re
 
-from ..start import Unusable
+from ..start import Unusable, path_of
 from .files import open_regular
 from .text import printable
 
@@ -24,7 +24,7 @@ class InputFile:
     """A file that a user gives to the program, and how messages refuse it: "NAME: WHY; REMEDY"."""
 
     def __init__(self, path, remedy, name=None):
-        self.path, self.remedy, self.name = os.fspath(path), remedy, str(name or path)
+        self.path, self.remedy, self.name = path_of(path), remedy, str(name or path)
 
     def refuse(self, why):
         """Raises Unusable."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base.json_view import InputFile, read_json
-from ..start import Unusable
+from ..start import Unusable, path_of
 from . import evaluation
 from .run import model_of, read_run
 
@@ -79,12 +79,12 @@ def read_attempt(file):
 def _list_files(folder, level):
     """Files of each folder before those of the folders in it, these by name, and a link that leads nowhere, so that a run
     is not missed in silence. What cannot be listed is left out."""
-    files = [os.path.join(folder, name) for name in _NAMES if os.path.lexists(os.path.join(folder, name))]
+    files = [os.path.join(folder, name) for name in _NAMES if os.path.lexists(path_of(os.path.join(folder, name)))]
     if level == _MOST_LEVELS:
         return files
     try:
-        with os.scandir(folder) as entries:
-            below = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+        with os.scandir(path_of(folder)) as entries:
+            below = sorted(os.path.join(folder, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return files
     for path in below:
@@ -94,9 +94,9 @@ def _list_files(folder, level):
 
 def _files_of(place):
     """Itself, or the files in it and below."""
-    if not os.path.exists(place):
+    if not os.path.exists(path_of(place)):
         raise Unusable(f"{place}: there is no such file or directory; {_WHAT_TO_NAME}")
-    return _list_files(place, 0) if os.path.isdir(place) else [str(place)]
+    return _list_files(place, 0) if os.path.isdir(path_of(place)) else [str(place)]
 
 
 def _load_file(study, by_folder, file):
@@ -127,7 +127,7 @@ def load_study(places):
     study, by_folder, seen = Study(), {}, set()
     for place in map(os.fspath, places):
         for file in _files_of(place):
-            real = os.path.realpath(file)
+            real = os.path.realpath(path_of(file))
             if real in seen:
                 continue
             seen.add(real)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..base.json_view import InputFile, read_json
 from ..base.text import counted, first_few, printable
-from ..start import Unusable
+from ..start import Unusable, path_of
 from .places import ATTEMPT_NAME, RUN_NAME, read_attempt
 from .records import Remark
 from .run import folder_name, model_of
@@ -51,10 +51,14 @@ def read_plan(file):
 def _folders_of(runs):
     """{name: path} of the directories of a study's runs."""
     try:
-        with os.scandir(runs) as entries:
-            return {entry.name: entry.path for entry in entries if entry.is_dir(follow_symlinks=False)}
+        with os.scandir(path_of(runs)) as entries:
+            return {entry.name: os.path.join(runs, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)}
     except OSError:
         return {}
+
+
+def _is_there(folder, name):
+    return os.path.lexists(path_of(os.path.join(folder, name)))
 
 
 def _names_of(entry, folders):
@@ -72,13 +76,13 @@ def _names_of(entry, folders):
 def _missing(folders, expected):
     """Planned directories without a run and without an attempt that says why."""
     return [name for name in expected
-            if not any(os.path.lexists(os.path.join(folders.get(name, os.devnull), file)) for file in (RUN_NAME, ATTEMPT_NAME))]
+            if not any(_is_there(folders.get(name, os.devnull), file) for file in (RUN_NAME, ATTEMPT_NAME))]
 
 
 def _remarks_on_folders(place, plan, folders):
     by_name = {name: entry for entry in plan for name in _names_of(entry, folders)}
     missing = _missing(folders, by_name)
-    with_run = [name for name in sorted(folders) if os.path.lexists(os.path.join(folders[name], RUN_NAME))]
+    with_run = [name for name in sorted(folders) if _is_there(folders[name], RUN_NAME)]
     others = [name for name in with_run if name not in by_name]
     where, remarks = printable(Path(place).name or place), []
     if missing:
@@ -105,7 +109,7 @@ def _remark_on_run(run, entry):
 def _remark_on_attempt(run):
     """attempt.json has the seconds of the whole launch on another clock, and what was asked for."""
     file = Path(run.file).parent / ATTEMPT_NAME
-    if not file.exists():
+    if not path_of(file).exists():
         return []
     name = printable(folder_name(run.file))
     try:
@@ -126,7 +130,7 @@ def remarks_on_plan(place, runs):
     """[Remark] on the directory of a study, of whose study.json and attempt.json the runs below it have to be. None without
     a study.json."""
     file = Path(place) / NAME
-    if not os.path.lexists(file):
+    if not _is_there(place, NAME):
         return []
     try:
         plan = read_plan(file)

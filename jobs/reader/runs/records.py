@@ -12,7 +12,7 @@ from ..base.definitions import PHASES
 from ..base.json_view import InputFile, decoded
 from ..base.statistics import median_of
 from ..base.text import printable
-from ..start import Unusable
+from ..start import Unusable, path_of
 from .run import folder_name, steady_epochs
 from .steps import NAME as STEPS_NAME
 from .steps import read_steps
@@ -90,7 +90,7 @@ def _check_epochs_csv(check, folder):
     try:
         table = read_epochs(folder / EPOCHS_NAME)
     except Unusable as error:
-        return check.add("epochs-csv", f"its epochs.csv cannot be compared ({error})", (folder / EPOCHS_NAME).exists())
+        return check.add("epochs-csv", f"its epochs.csv cannot be compared ({error})", path_of(folder / EPOCHS_NAME).exists())
     for epoch in check.run.epochs:
         row = table.get(epoch.epoch)
         if row is None:
@@ -105,7 +105,7 @@ def _check_steps_csv(check, folder):
     try:
         tables = read_steps(folder / STEPS_NAME)
     except Unusable as error:
-        return check.add("steps-csv", f"its steps.csv cannot be compared ({error})", (folder / STEPS_NAME).exists())
+        return check.add("steps-csv", f"its steps.csv cannot be compared ({error})", path_of(folder / STEPS_NAME).exists())
     for epoch in check.run.epochs:
         table = tables.get(epoch.epoch)
         if table is None or table["rank"].shape[1] != len(epoch.of_ranks):
@@ -209,7 +209,7 @@ def _check_command_line(check):
 def remarks_on_run(run):
     """[Remark] on one run with epochs, of each code at most one. Whoever changed every record alike is not found so."""
     check, folder = _Check(run), Path(run.file).parent
-    if not any((folder / name).exists() for name in (EPOCHS_NAME, STEPS_NAME)):
+    if not any(path_of(folder / name).exists() for name in (EPOCHS_NAME, STEPS_NAME)):
         check.add("alone", "there is neither epochs.csv nor steps.csv beside its run.json, which nothing confirms so", False)
     else:
         _check_epochs_csv(check, folder)
