@@ -14,15 +14,14 @@ def _steps(kind, phases, steps, wait, transfer, add):
 
 
 def made_run(model="net", ranks=1, rank_batch=10, images=100, epochs=(1.5, 1.0), step=0.1, phases=None, wait=0.0,
-             transfer=0.0,
-             add=0.0, threads=1, cores=1.0):
-    """epochs: seconds; step: seconds of a full step; phases: seconds of an epoch; wait, transfer, add: seconds per
-    step."""
+             transfer=0.0, add=0.0, threads=1, cores=1.0, full_steps=10):
+    """epochs: seconds; step: seconds of a full step, of which the steady epochs have `full_steps`; phases: seconds of an
+    epoch; wait, transfer, add: seconds per step."""
     phases = phases or {}
     run = RunResult(config=RunConfig(model=model, image_size=32), outcome="completed", train_images=images,
                     global_batch=ranks * rank_batch, rank_batches=[rank_batch] * ranks, memory_bytes=1e6)
-    run.ranks = [RankInfo(rank=n, host="node1", backend="cpu", device="CPU A", threads=threads,
-                          cores=cores) for n in range(ranks)]
+    run.ranks = [RankInfo(rank=n, host="node1", backend="cpu", device="CPU A", threads=threads, cores=cores)
+                 for n in range(ranks)]
     run.startup = {"mpi": Spread(max=0.25), "data": Spread(max=0.5)}
     steps = -(-images // run.global_batch)
     for number, seconds in enumerate(epochs):
@@ -32,8 +31,8 @@ def made_run(model="net", ranks=1, rank_batch=10, images=100, epochs=(1.5, 1.0),
         epoch.all_steps.bytes = 1e9
         run.epochs.append(epoch)
     full = _steps(StepBreakdown, phases, steps, wait, transfer, add)
-    full.slowest, full.steps, full.step = spread_of([step]), 1, Spread(mean=step)
-    run.summary = RunSummary(full_step=full, all_steps=_steps(AllSteps, phases, steps, wait, transfer, add),
-                             startup_seconds=0.75)
+    full.slowest, full.steps, full.step = spread_of([step]), full_steps, Spread(mean=step)
+    all_steps = _steps(AllSteps, phases, steps, wait, transfer, add)
+    run.summary = RunSummary(full_step=full, all_steps=all_steps, startup_seconds=0.75)
     run.summary.all_steps.bytes = 1e9
     return run

@@ -36,12 +36,12 @@ def serial_fraction(series):
     if fit.low <= 0 and fit.high >= 1:
         return fit.because(_range_text(points))
     if fit.value <= 0:
-        return fit.because("nothing is serial, as the speedup is ideal or better")
+        return fit.because("Amdahl's fit finds nothing serial: the speedup is ideal or better")
     if fit.value >= 1:
-        return fit.because("Amdahl's law does not fit, as epochs are not shorter on more ranks")
+        return fit.because("Amdahl's law does not fit: epochs are not shorter on more ranks")
     limit, most = laws.amdahl_limit(series, fit).value, laws.most_speedup(series)
     if most > limit:
-        return fit.because(f"Amdahl's law does not fit, as its limit for the speedup would be {limit:.2f}, and {most:.2f} "
+        return fit.because(f"Amdahl's law does not fit: its limit for the speedup would be {limit:.2f}, and {most:.2f} "
                            "was measured")  # fmt: skip
     return fit
 
@@ -76,9 +76,9 @@ def _share(estimate, points, law):
     if why := _doubt(points):
         return estimate.because(why)
     if estimate.value > 1:
-        return estimate.because(f"{law} does not fit, as more than 100 % would be serial")
+        return estimate.because(f"{law} does not fit: more than 100 % would be serial")
     if estimate.value < 0:
-        return estimate.because(f"nothing is serial for {law}, as the speedup is better than ideal")
+        return estimate.because(f"{law} finds nothing serial: the speedup is better than ideal")
     return estimate
 
 

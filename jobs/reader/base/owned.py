@@ -1,0 +1,75 @@
+"""Folders of output: only what an earlier call is known to have written is replaced (docs/reliability.md, "What is
+removed, and when")."""
+
+import os
+from pathlib import Path
+
+from ..start import Unusable
+from .files import RECORD, Ownership, make_folder, read_regular, write_whole
+from .text import printable
+
+
+def _fault_of(path):
+    """Why a file or folder inside an output may not be written into; empty if it may."""
+    if os.path.islink(path):
+        return f"it is a link to {printable(os.readlink(path))}, and no link inside an output is followed"
+    return ""
+
+
+def _has(path, content):
+    """Whether a regular file has this content already: nothing is lost with it."""
+    try:
+        return read_regular(path, os.O_NOFOLLOW) == content
+    except OSError:
+        return False
+
+
+def _fault_of_file(ownership, path, content):
+    if not os.path.lexists(path):
+        return ""
+    if fault := _fault_of(path):
+        return fault
+    if not os.path.isfile(path):
+        return "it is no file"
+    if ownership.proven(path.name) or _has(path, content):
+        return ""
+    return f"it was not written by an earlier report, or has changed since ({RECORD} there lists what was)"
+
+
+def _check(folder, name, contents, remedy):
+    """Raises Unusable if anything would be written over that is not known to be ours."""
+    for below, files in contents.items():
+        inside = folder / below
+        if below and (fault := _fault_of(inside)):
+            raise Unusable(f"{name}/{below}: {fault}; {remedy}")
+        if inside.exists() and not inside.is_dir():
+            raise Unusable(f"{Path(name, below)}: it cannot be made a directory; {remedy}")
+        ownership = Ownership(inside)
+        for file, content in files.items():
+            if fault := _fault_of_file(ownership, inside / file, content):
+                raise Unusable(f"{Path(name, below, file)}: {fault}; {remedy}")
+
+
+def _write(folder, files):
+    """Also what earlier calls wrote stays in the record, while it is unchanged."""
+    ownership = Ownership(folder)
+    kept = {name: read_regular(folder / name) for name in ownership.known if name not in files and ownership.proven(name)}
+    ownership.write({**kept, **files})
+    for name, content in files.items():
+        write_whole(folder / name, content)
+
+
+def write_owned(folder, name, contents, remedy):
+    """Writes {folder below: {file: bytes}} into a folder, which messages call `name`, and records what is written. Raises
+    Unusable, before anything is written, for the first file that is there and no earlier call is known to have written,
+    and for links."""
+    folder = Path(folder)
+    try:
+        _check(folder, name, contents, remedy)
+        os.makedirs(folder, exist_ok=True)
+        for below, files in contents.items():
+            if below:
+                make_folder(folder / below)
+            _write(folder / below, files)
+    except OSError as error:
+        raise Unusable(f"{error.filename or name}: {error.strerror}; {remedy}") from None

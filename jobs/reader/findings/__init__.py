@@ -1,0 +1,1 @@
+"""Sentences about a study, each with a code and its figures."""

@@ -1,0 +1,58 @@
+"""Where, when and how the runs of a report were measured."""
+
+from ..base.statistics import each_once
+from ..base.text import counted, printable
+from ..study.observation import Processor, processor_of
+from .finding import few_listed
+from .learning import run_path
+
+_NAMED = 4
+_LONGEST = 1000  # characters of a command
+
+
+def _device(run, rank):
+    return "nothing (timed)" if processor_of(run) is Processor.timed else rank.device
+
+
+def measured_json(runs):
+    """Hosts and devices, from when to when, versions, and the command of each run, as the runs recorded them."""
+    started = sorted(run.started_at for run in runs if run.started_at)
+    versions = {}
+    for run in runs:
+        for name, version in run.versions.items():
+            versions.setdefault(name, []).append(version)
+    return {
+        "hosts": each_once(rank.host for run in runs for rank in run.ranks),
+        "devices": [one for one in each_once(_device(run, rank) for run in runs for rank in run.ranks) if one],
+        "from": started[0] if started else None,
+        "to": started[-1] if started else None,
+        "versions": [{"name": name, "versions": each_once(found)} for name, found in versions.items()],
+        "commands": [{"run": run_path(run), "command": run.command_line} for run in runs if run.command_line],
+    }
+
+
+def _when(measured):
+    if not measured["from"] or measured["from"] == measured["to"]:
+        return measured["from"]
+    return f"{measured['from']} to {measured['to']}"
+
+
+def _command(commands):
+    if not commands:
+        return None
+    text = printable(commands[0]["command"], _LONGEST)
+    others = len(commands) - 1
+    return text if not others else f"{text} (and {counted(others, 'other')}, in report.json)"
+
+
+def measured_lines(measured):
+    """[(what, text)] for the head of a report; nothing where no run of rueda is in it."""
+    versions = [f"{printable(one['name'])} {few_listed(map(printable, one['versions']), _NAMED)}" for one in measured["versions"]]
+    lines = [
+        ("Machine", few_listed(map(printable, measured["devices"]), _NAMED) if measured["devices"] else None),
+        ("Hosts", few_listed(map(printable, measured["hosts"]), _NAMED) if measured["hosts"] else None),
+        ("Started", printable(_when(measured) or "")),
+        ("Command", _command(measured["commands"])),
+        ("Versions", "; ".join(versions)),
+    ]
+    return [(what, text) for what, text in lines if text]
