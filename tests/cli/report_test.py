@@ -210,7 +210,7 @@ class Report(ProgramCase):
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
-        words = [self.program.binary, "report", "runs/one", "--out", "stuck"]
+        words = self.program.words("report", "runs/one", "--out", "stuck")
         process = subprocess.Popen(words, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL)
         self.addCleanup(process.kill)
         look = select.poll()

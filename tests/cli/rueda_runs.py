@@ -20,6 +20,9 @@ from pathlib import Path
 
 TIME_LIMIT = 40  # seconds; a run takes one or two
 PATIENCE = float(os.environ.get("RUEDA_TEST_PATIENCE", "1"))  # times as long, with a sanitizer
+# The commands that jobs/reader runs in the place of the program, separated by commas: what it will be started for.
+READ_BY_READER = os.environ.get("RUEDA_TEST_READER", "").split(",")
+READER = Path(__file__).resolve().parents[2] / "jobs" / "reader"
 
 # Small enough that a run is mostly start-up: 4 steps of 32 on two ranks.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "128", "--batch-per-rank", "16"]
@@ -104,9 +107,15 @@ class Program:
         self.mpiexec = shutil.which(mpiexec) or mpiexec
         self.folder = Path(folder)
 
+    def words(self, *arguments):
+        """The command line of one process without a launcher."""
+        if arguments[0] in READ_BY_READER:
+            return [sys.executable, "-E", str(READER), *arguments]
+        return [self.binary, *arguments]
+
     def run(self, *arguments, **env):
         """One process without a launcher."""
-        return self._execute([self.binary, *arguments], env)
+        return self._execute(self.words(*arguments), env)
 
     def run_ranks(self, ranks, *arguments, **env):
         return self.run_contexts([(ranks, arguments)], **env)
@@ -142,7 +151,7 @@ class Program:
             out, err = process.communicate()
             words = " ".join(command)
             raise AssertionError(f"no end after {self.time_limit} s: {words}\n{out}\n{err}") from None
-        if self.binary in command and (one := ONE_OF_MANY.search(out + err)):
+        if {self.binary, str(READER)} & {*command} and (one := ONE_OF_MANY.search(out + err)):
             raise AssertionError(f"'{one[0]}': {' '.join(command)}\n{out}\n{err}")
         return Result(process.returncode, out, err)
 
