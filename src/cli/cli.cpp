@@ -145,6 +145,17 @@ void add_watch(CLI::App& app, Request& request) {
              "Time between two updates of the screen");
 }
 
+/// For the reader of runs, not for people: no help lists them.
+void add_hidden(CLI::App& app, Request& request) {
+  CLI::App& forecast = add_command(
+      app, "forecast", "Answers questions in JSON on standard input by the cost model", "");
+  options_of<ForecastOptions>(forecast, request);
+  CLI::App& definitions = add_command(
+      app, "definitions", "Prints in JSON what the reader of runs shares with this program", "");
+  options_of<DefinitionsOptions>(definitions, request);
+  for (CLI::App* command : {&forecast, &definitions}) command->group("");
+}
+
 void build(CLI::App& app, Request& request) {
   app.formatter(help_formatter());
   app.require_subcommand(1);
@@ -166,6 +177,7 @@ void build(CLI::App& app, Request& request) {
   add_report(app, request);
   add_predict(app, request);
   add_bench(app, request);
+  add_hidden(app, request);
 }
 
 /// The innermost command that the user named, or the program.
@@ -181,7 +193,8 @@ std::string see_help(const CLI::App& app) {
 }
 
 std::string known_commands(const CLI::App& app) {
-  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  const auto all =
+      app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
   return joined(all | std::views::transform(&CLI::App::get_name), ", ");
 }
 

@@ -175,12 +175,12 @@ class Prediction {
   }
 
   Table forecast(const CostModel& model, const Certainty& certainty, const Sums& sums) const {
-    std::vector<EpochForecast> forecasts;
+    Forecasts forecasts;
     const auto one_rank = forecast_epoch(model, scenario_on(1));
     for (std::size_t i = 0; i < options_.ranks.size(); ++i) {
       Scenario scenario = scenario_on(options_.ranks[i]);
       if (is_noisy()) scenario.message_delay = sums[i].delay(model.machine.gamma);
-      forecasts.push_back(forecast_epoch(model, scenario));
+      forecasts.push_back({forecast_epoch(model, scenario)});
       forecasts.back().plus_minus = certainty.of(model, scenario, one_rank.scenario);
     }
     Table table = forecast_table(forecasts, one_rank, options_.costs);
@@ -188,9 +188,7 @@ class Prediction {
     table.title += fmt::format(" of {}, {} images, {}, overlap {}", fit_.network, scenario.images,
                                to_string(options_.scheme), scenario.overlap ? "on" : "off");
     add_limits(table);
-    const auto is_widened = [&](const EpochForecast& f) {
-      return certainty.is_widened(f.scenario);
-    };
+    const auto is_widened = [&](const Forecast& f) { return certainty.is_widened(f.scenario); };
     if (std::ranges::any_of(forecasts, is_widened)) table.notes.push_back(certainty.note());
     return table;
   }

@@ -11,6 +11,7 @@
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "record/aggregation.hpp"
+#include "record/definitions.hpp"
 #include "record/run_json.hpp"
 #include "record/run_pace.hpp"
 #include "train/balance.hpp"
@@ -114,7 +115,6 @@ std::string efficiency_table(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
   if (steady.ranks < 2 || !std::isfinite(e.parallel())) return "";
-  constexpr double kLow = 0.98;  // a cause is worth a word
   TextTable table({Align::left, Align::right, Align::left}, 2);
   table.add({"parallel efficiency", fmt::format("{:.1f} %", 100 * e.parallel()),
              "useful time; the product of the others"});
@@ -123,7 +123,7 @@ std::string efficiency_table(const RunRecord& run) {
         {"serialisation", e.serialisation(), "low: ranks take turns in being late"},
         {"transfer", e.transfer(), "low: steps wait for messages"}}) {
     std::string cause;
-    if (share < kLow) cause = meaning;
+    if (share < kNothingLost) cause = meaning;
     table.add({name, fmt::format("{:.1f} %", 100 * share), cause});
   }
   return fmt::format("Efficiency ({})\n", epochs_text(steady)) + table.text();

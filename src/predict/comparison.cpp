@@ -76,7 +76,7 @@ std::size_t only_ranks_of(const Runs& runs, const Benches& benches) {
   return *counts.begin();
 }
 
-Fields fields_of(const RunResult& run, const Observation& seen, const EpochForecast& forecast,
+Fields fields_of(const RunResult& run, const Observation& seen, const Forecast& forecast,
                  const char* fitted, double error) {
   const StepForecast& step = forecast.full;
   const MeanStep& measured = run.summary.full_step;
@@ -225,14 +225,14 @@ Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& be
 namespace {
 
 /// What is predicted for a run's settings, with the interval of its epoch.
-EpochForecast forecast_like(const RunResult& run, const CostFit& fit, const Certainty& certainty,
-                            const Graph& graph) {
+Forecast forecast_like(const RunResult& run, const CostFit& fit, const Certainty& certainty,
+                       const Graph& graph) {
   const Scenario scenario = scenario_of(run);
   const auto forecast_by = [&](const CostModel& model) {
     return forecast_epoch(with_buckets_of(model, run, graph), scenario);
   };
   const auto epoch = [&](const CostModel& model) { return forecast_by(model).seconds; };
-  EpochForecast forecast = forecast_by(fit.model);
+  Forecast forecast{forecast_by(fit.model)};
   forecast.plus_minus = certainty.widened({.epoch = certainty.half_interval(fit.model, epoch)},
                                           with_buckets_of(fit.model, run, graph), scenario);
   return forecast;
@@ -258,7 +258,7 @@ Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty
           "sums: hidden or not, without waiting for later ranks. fitted: whether the model was "
           "fitted to this run. Sums in shared memory are predicted as a ring's."}};
   for (const RunResult& run : runs) {
-    const EpochForecast forecast = forecast_like(run, fit, certainty, graph);
+    const Forecast forecast = forecast_like(run, fit, certainty, graph);
     widened |= certainty.is_widened(forecast.scenario);
     const Observation seen = observe(run);
     const bool fitted = !seen.oversubscribed &&

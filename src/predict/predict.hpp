@@ -6,11 +6,26 @@
 #include <string>
 #include <vector>
 
-#include "predict/forecast.hpp"
 #include "study/study.hpp"
 #include "study/table.hpp"
+#include "train/forecast/forecast.hpp"
 
 namespace rueda::predict {
+
+using namespace cost;
+
+/// Half of the 90 % interval of a single run, relative to the figure; NaN: unknown.
+struct PlusMinus {
+  double epoch = NAN;  ///< also of what is proportional to it: a step, images/s, rank-hours
+  double speedup = NAN;
+  double all_reduce = NAN;
+};
+
+/// With the interval of its figures.
+struct Forecast : EpochForecast {
+  PlusMinus plus_minus = {};
+};
+using Forecasts = std::vector<Forecast>;
 
 /// One row of `rueda bench all-reduce --json`.
 struct BenchRow {

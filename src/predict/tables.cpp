@@ -29,7 +29,7 @@ void add_interval(Fields& fields, const char* figure, const char* key, double ha
   fields.insert(at + 1, {{key, "+-, %", Show::percent}, half});
 }
 
-Fields fields_of(const EpochForecast& e, double efficiency, const Price& price) {
+Fields fields_of(const Forecast& e, double efficiency, const Price& price) {
   const auto p = double(e.scenario.ranks);
   Fields fields = {{"ranks", "P", Show::count, p},
                    {"steps", "steps", Show::count, double(e.steps())},
@@ -71,7 +71,7 @@ std::string most_efficient_text(const Forecasts& forecasts, const EpochForecast&
 
 void add_sweet_spots(Table& table, const Forecasts& forecasts, const EpochForecast& one_rank,
                      double least_efficiency) {
-  const auto& fastest = *std::ranges::min_element(forecasts, {}, &EpochForecast::seconds);
+  const auto& fastest = *std::ranges::min_element(forecasts, {}, &Forecast::seconds);
   table.notes.push_back(fmt::format("Shortest epoch: P = {}, {} s at an efficiency of {:.1f} %.",
                                     count_text(fastest.scenario.ranks),
                                     seconds_text(fastest.seconds),
@@ -175,7 +175,7 @@ void add_compute(Table& table, const CostFit& fit) {
 Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank,
                      const Price& price) {
   Table table{.id = "forecast", .title = "Predicted epochs"};
-  for (const EpochForecast& e : forecasts)
+  for (const Forecast& e : forecasts)
     table.add_fields(fields_of(e, efficiency_of(e, one_rank), price));
   add_sweet_spots(table, forecasts, one_rank, price.least_efficiency);
   add_definitions(table, price, !std::isnan(forecasts.front().plus_minus.epoch));

@@ -154,7 +154,7 @@ constexpr const char* kEpochsName = "epochs";
 /// The document with no epochs in it.
 Json frame_json(const RunRecord& run) {
   Json j;
-  j["schema"] = "rueda-run";
+  j["schema"] = kRunSchema;
   j["schema_version"] = kRunSchemaVersion;
   put_fields(j, run, kRunFields);
   j[kEpochsName] = nullptr;  // its place

@@ -21,6 +21,7 @@ inline constexpr std::array kRunFiles = {kEpochsCsvName, kStepsCsvName, kRunJson
 /// `schema_version` of run.json: raised when a field changes its meaning or
 /// goes; new fields alone leave it.
 inline constexpr int kRunSchemaVersion = 1;
+inline constexpr const char* kRunSchema = "rueda-run";
 
 /// The record as JSON text, as docs/run-json.md describes it. NaN and infinity
 /// become null; bytes that are not UTF-8 become U+FFFD.

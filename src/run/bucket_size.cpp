@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
-#include "predict/predict.hpp"
 #include "run/trial_passes.hpp"
+#include "train/forecast/forecast.hpp"
 
 namespace rueda {
 namespace {
@@ -23,10 +23,10 @@ double backward_seconds(const ImageSet& set, std::size_t count, int side, Replic
 
 /// Collective: what a sum costs, by the medians of two lengths. The first sum of each opens
 /// connections.
-predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce) {
+cost::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce) {
   constexpr int kSums = 5;
   ReduceJournal unread;
-  std::vector<predict::PairRow> rows;
+  std::vector<cost::TimedSum> sums;
   for (const std::size_t most : {std::size_t{1} << 17, std::size_t{1} << 20}) {
     const auto slice = replica.gradients().first(std::min(most, replica.gradients().size()));
     std::vector<double> seconds;
@@ -37,10 +37,9 @@ predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce
       seconds.push_back(max_over_ranks(group, watch.seconds()));
     }
     seconds.erase(seconds.begin());
-    rows.push_back({1, double(slice.size_bytes()), median_of(seconds)});
+    sums.push_back({double(slice.size_bytes()), median_of(seconds)});
   }
-  const auto fit = predict::fit_pair(rows);
-  return {fit.first, fit.second};
+  return cost::link_through(sums.front(), sums.back());
 }
 
 }  // namespace
@@ -53,13 +52,13 @@ double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
   double backward = 0;
   together(group, [&] {
     if (timed)
-      backward = timed->seconds * predict::ComputeModel().backward_share;
+      backward = timed->seconds * cost::ComputeModel().backward_share;
     else
       backward = backward_seconds(images, count, config.model.image_size, replica);
   });
   backward = max_over_ranks(group, backward);
-  const predict::Link sum = sum_cost(group, replica, all_reduce);
-  const double mb = predict::choose_bucket_mb(replica.graph(), sum, backward);
+  const cost::Link sum = sum_cost(group, replica, all_reduce);
+  const double mb = cost::choose_bucket_mb(replica.graph(), sum, backward);
   return all_gather(group, mb).front();  // ranks may differ in the last bits
 }
 

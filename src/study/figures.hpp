@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "record/definitions.hpp"
 #include "study/observation.hpp"
 
 namespace rueda {
@@ -109,16 +110,6 @@ struct Losses {
   bool determined() const noexcept { return lost > lost_spread; }
 };
 
-/// Key and heading of the efficiencies of a point by the model of POP
-/// (docs/metrics.md). The four in the middle are factors of the last, the first
-/// three of these factors of the first.
-inline constexpr std::array<std::pair<const char*, const char*>, 6> kFactors = {
-    {{"parallel", "parallel efficiency"},
-     {"load_balance", "load balance"},
-     {"serialisation", "serialisation"},
-     {"transfer", "transfer"},
-     {"computation_scaling", "computation scaling"},
-     {"global", "global efficiency"}}};
 /// Of the median epoch (median_epoch). NaN: not known.
 using EfficiencyFactors = std::array<double, kFactors.size()>;
 

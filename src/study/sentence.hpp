@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "display/text.hpp"
+#include "record/definitions.hpp"
 #include "study/report.hpp"
 
 namespace rueda {
@@ -13,14 +14,7 @@ namespace rueda {
 /// A finding, or nothing where it does not apply.
 using Sentence = std::optional<std::string>;
 
-inline constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
-
 inline std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
-
-inline std::string phase_words(std::size_t phase) {
-  if (phase == kAllReduce) return "exposed all-reduce";
-  return std::string(kPhaseNames[phase]);
-}
 
 inline std::string rank_words(std::size_t ranks) { return counted(ranks, "rank"); }
 

@@ -194,7 +194,7 @@ RunResult read_run(const std::filesystem::path& file) {
   const InputFile input{file, file.string(), kRunRemedy};
   const JsonView::Json json = read_json(input);
   const JsonView j(json, input);
-  j.require_schema("rueda-run", kRunSchemaVersion, "run.json");
+  j.require_schema(kRunSchema, kRunSchemaVersion, "run.json");
   check_work(j);
   RunResult run;
   static_cast<RunFacts&>(run) = read_facts(j);

@@ -15,12 +15,11 @@
 namespace rueda {
 namespace {
 
-constexpr double kLeastGain = 0.05;  // of the slowest rank's time
-constexpr std::size_t kShown = 8;    // ranks, one by one
+constexpr std::size_t kShown = 8;  // ranks, one by one
 
 bool pays(const std::vector<RankCost>& costs, const std::vector<std::size_t>& now,
           const std::vector<std::size_t>& next) {
-  return slowest_seconds(costs, next) <= (1 - kLeastGain) * slowest_seconds(costs, now);
+  return slowest_seconds(costs, next) <= (1 - kLeastGainOfBalance) * slowest_seconds(costs, now);
 }
 
 std::vector<RankCost> of_ranks(const std::vector<MeasuredCost>& costs,
@@ -42,8 +41,7 @@ RankCost median_cost(std::span<const RankCost> steps) {
 }  // namespace
 
 MeasuredCost measured_cost(const std::vector<RankCost>& steps) {
-  constexpr std::size_t kLeastSteps = 3;
-  if (steps.size() < kLeastSteps) return {};
+  if (steps.size() < kLeastStepsOfBalance) return {};
   const std::span all(steps);
   const std::size_t half = steps.size() / 2;
   return {median_cost(all), median_cost(all.first(half)), median_cost(all.subspan(half))};

@@ -6,6 +6,11 @@
 
 namespace rueda {
 
+/// Other parts have to gain this share of the slowest rank's time.
+inline constexpr double kLeastGainOfBalance = 0.05;
+/// Steps from which a rank's times are taken.
+inline constexpr std::size_t kLeastStepsOfBalance = 3;
+
 /// What a step takes a rank, without waiting for others. Seconds.
 struct RankCost {
   double fixed = 0;      ///< however many images it has: update, bookkeeping

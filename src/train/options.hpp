@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,6 +23,7 @@ enum class Resume {
   free,          ///< takes it over; another value is as good
   own,           ///< does not take it over: it belongs to one run alone
 };
+constexpr auto words_of(Resume) { return std::array{"must agree", "changes bits", "free", "own"}; }
 
 /// How a study treats runs that differ in an option.
 enum class Timing {
@@ -29,6 +31,7 @@ enum class Timing {
   variant,  ///< as different kinds of runs, which it never merges
   series,   ///< it sorts them by what the option leads to: batch, images, network, device
 };
+constexpr auto words_of(Timing) { return std::array{"none", "variant", "series"}; }
 
 /// The numbers that an option takes.
 struct OptionRange {

@@ -13,7 +13,7 @@
 
 #include "host_reduce_device.hpp"
 #include "mpi/exchange/outer_exchange.hpp"
-#include "predict/forecast.hpp"
+#include "reduce/cost_model.hpp"
 
 // Ranks whose messages, additions and waits take stated times. No clock is read: each rank counts
 // its own seconds, and a message brings those of its sender. So what comes out depends on the
@@ -23,7 +23,7 @@ namespace rueda::test {
 
 /// What takes how long; seconds.
 struct StatedTimes {
-  predict::Link message;
+  cost::Link message;
   double add_byte = 0;   ///< of a sum, on the device
   double launch = 0;     ///< from the call to the begin of an addition
   double look = 0;       ///< a look at an event

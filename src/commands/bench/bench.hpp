@@ -15,6 +15,9 @@ namespace rueda {
 
 namespace bench {
 
+/// `rueda_bench` of a record: raised when a field changes its meaning or goes.
+inline constexpr int kRecordVersion = 1;
+
 /// The length of a slice.
 struct Size {
   std::size_t bytes = 0;   ///< a multiple of 4

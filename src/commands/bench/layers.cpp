@@ -181,7 +181,7 @@ class LayersBench {
 
 void run_command(const BenchLayersOptions& options, std::ostream& out) {
   check_output_file("--json", options.json);
-  Json json = {{"rueda_bench", 1},
+  Json json = {{"rueda_bench", bench::kRecordVersion},
                {"what", "layers"},
                {"started_at", utc_now()},
                {"versions", json_of(component_versions())},

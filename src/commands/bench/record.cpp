@@ -148,7 +148,7 @@ std::string table_rows(const std::vector<Row>& rows, std::size_t ranks) {
 
 std::string record_json(const Record& record) {
   const SystemInfo& system = record.system;
-  Json json = {{"rueda_bench", 1}, {"what", "all-reduce"}};
+  Json json = {{"rueda_bench", kRecordVersion}, {"what", "all-reduce"}};
   put_fields(json, system, kSystemFields);
   put_fields(json, record, kRecordFields);
   json["check"] = {{"whole_numbers", system.wire == Wire::fp32 ? "exact" : "within the bound"},

@@ -22,7 +22,7 @@ std::size_t usual_segment_bytes(const ReduceSituation& situation) {
   const bool between_hosts = situation.hosts > 1;
   if (situation.memory_is_on_host) return between_hosts ? 0 : kHostSegmentBytes;
   if (between_hosts) return kDeviceSegmentBytes;
-  return predict::best_segment_bytes(kDevicesOfHost, std::size_t(situation.most_on_a_host));
+  return cost::best_segment_bytes(kDevicesOfHost, std::size_t(situation.most_on_a_host));
 }
 
 ReduceTable reduce_rule(const ReduceSituation& situation) {

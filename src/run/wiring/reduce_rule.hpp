@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "predict/forecast.hpp"
 #include "reduce/algorithm.hpp"
+#include "reduce/cost_model.hpp"
 
 namespace rueda {
 
@@ -30,7 +30,7 @@ inline constexpr std::size_t kDeviceSegmentBytes = std::size_t{4} << 20;
 /// What a message between devices of a host and an addition there cost, as
 /// stated for an H100 on NVLink, not measured: 30 us for a message through MPI,
 /// 200 GB/s; 900 GB/s of sums, each of which is read twice and written once.
-inline constexpr predict::Machine kDevicesOfHost{
+inline constexpr cost::Machine kDevicesOfHost{
     .inside = {30e-6, 1 / 200e9}, .between = {}, .gamma = 1 / 900e9, .ranks_per_node = SIZE_MAX};
 
 /// One host and host memory: the shared window, at every length. Else up to
@@ -40,7 +40,7 @@ inline constexpr predict::Machine kDevicesOfHost{
 ReduceTable reduce_rule(const ReduceSituation& situation);
 
 /// Segments where the user names none; 0: whole chunks.
-/// Devices of one host take predict::best_segment_bytes of kDevicesOfHost: fewer
+/// Devices of one host take cost::best_segment_bytes of kDevicesOfHost: fewer
 /// messages, unless an addition takes longer than a message is worth. Over
 /// several hosts those of host memory are not cut: each piece would wait for
 /// the slower direction of its exchange, which over TCP takes up to twice the

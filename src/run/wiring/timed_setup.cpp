@@ -28,7 +28,7 @@ InputFile recorded_file(const std::string& file) {
 double check_run(const InputFile& file, const std::string& model, int image_size) {
   const auto json = read_json(file);
   const JsonView j(json, file);
-  if (!j.has("schema") || j.json()["schema"] != "rueda-run") file.refuse("no run.json");
+  if (!j.has("schema") || j.json()["schema"] != kRunSchema) file.refuse("no run.json");
   if (j.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
   const RunFacts run = read_facts(j);
   if (run.config.model.name != model || run.config.model.image_size != image_size) {

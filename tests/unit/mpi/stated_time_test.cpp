@@ -9,10 +9,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "backend/bucket_schedule.hpp"
 #include "base/waiting.hpp"
 #include "model/registry.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
-#include "predict/forecast.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "run/wiring/reduce_rule.hpp"
 #include "tests/support/thread_cases.hpp"
@@ -37,7 +37,7 @@ struct Way {
 
 /// Devices of one host as the product takes them to be, with the costs of CUDA's calls.
 StatedTimes devices() {
-  const predict::Machine& machine = kDevicesOfHost;
+  const cost::Machine& machine = kDevicesOfHost;
   return {.message = machine.inside,
           .add_byte = machine.gamma,
           .launch = 5 * kMicro,
@@ -74,9 +74,9 @@ class StatedStep {
         ring_(std::make_unique<StatedExchange>(std::make_unique<ThreadExchange>(ranks), clock_),
               device_, way.segment_bytes / sizeof(float)) {}
 
-  Ends sum(const std::vector<predict::Bucket>& buckets, double backward) {
+  Ends sum(const std::vector<cost::Bucket>& buckets, double backward) {
     Ends ends;
-    for (const predict::Bucket& bucket : buckets) {
+    for (const cost::Bucket& bucket : buckets) {
       clock_.wait_for(bucket.ready * backward, clock_.times().look_late);
       exact_ = sum_one(std::size_t(bucket.bytes) / sizeof(float)) && exact_;
       ends.push_back(max_over_ranks(ranks_, clock_.now()));
@@ -103,8 +103,8 @@ class StatedStep {
 };
 
 /// ResNet-18's, as training cuts them by default.
-std::vector<predict::Bucket> resnet18_buckets() {
-  return predict::bucket_schedule(build_model("resnet18", 32, 10), BucketOptions().most_bytes);
+std::vector<cost::Bucket> resnet18_buckets() {
+  return cost::bucket_schedule(build_model("resnet18", 32, 10), BucketOptions().most_bytes);
 }
 
 double exposed(const Ends& ends, double backward) { return std::max(0.0, ends.back() - backward); }
@@ -121,8 +121,8 @@ TEST_CASE("the ring takes the time that the model says", "[stated_time]") {
           const StatedTimes times{.message = {20 * kMicro, 1e-9}, .add_byte = add_byte};
           StatedStep step(on.group, {"", times, kChunk / segments * sizeof(float)});
           const double seconds = step.sum({{bytes, 0}}, 0).back();
-          const predict::Machine machine{times.message, {}, add_byte, ranks};
-          const double model = predict::segmented_ring_seconds(machine, ranks, bytes, segments);
+          const cost::Machine machine{times.message, {}, add_byte, ranks};
+          const double model = cost::segmented_ring_seconds(machine, ranks, bytes, segments);
           CHECK_ON_THREAD(on, step.exact(), "{} segments", segments);
           CHECK_ON_THREAD(on, std::abs(seconds - model) < 1e-6 * model, "{} and {} s, {} segments",
                           seconds, model, segments);

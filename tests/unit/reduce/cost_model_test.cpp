@@ -1,14 +1,11 @@
+#include "reduce/cost_model.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "commands/bench/bench.hpp"
-#include "predict/forecast.hpp"
-#include "predict/predict.hpp"
-#include "tests/support/data_files.hpp"
 
 using namespace rueda;
-using namespace rueda::predict;
-using Catch::Contains;
-using test::refusal;
+using namespace rueda::cost;
 
 namespace {
 
@@ -46,7 +43,7 @@ double mean_of(std::size_t ranks, double noise, int times) {
   return sum / times;
 }
 
-TEST_CASE("the ring costs what its schedule says", "[predict]") {
+TEST_CASE("the ring costs what its schedule says", "[cost]") {
   for (const int ranks : {2, 3, 4, 7, 16}) {
     const auto schedule = bench::schedule_of(Algorithm::ring, ranks, std::size_t(ranks) * 1000);
     const double expected = seconds_of(schedule, {kAlpha, kBeta}, kGamma);
@@ -54,7 +51,7 @@ TEST_CASE("the ring costs what its schedule says", "[predict]") {
   }
 }
 
-TEST_CASE("the ring and the hierarchical sum by hand", "[predict]") {
+TEST_CASE("the ring and the hierarchical sum by hand", "[cost]") {
   // P = 4, 100 MB: 6 messages of 25 MB at 125 MB/s, 3 additions of 25 MB at 10 GB/s.
   CHECK(ring_seconds(flat(), 4, 100e6) == Approx(6 * 50e-6 + 6 * 0.2 + 3 * 0.0025));
   CHECK(ring_seconds(flat(), 1, 100e6) == 0);
@@ -73,7 +70,7 @@ TEST_CASE("the ring and the hierarchical sum by hand", "[predict]") {
   CHECK(hierarchical_seconds(nodes(9), 8, 80e6) == hierarchical_seconds(nodes(4), 8, 80e6));
 }
 
-TEST_CASE("a ring in segments by hand", "[predict]") {
+TEST_CASE("a ring in segments by hand", "[cost]") {
   // P = 4, 100 MB in chunks of 25 MB: an addition takes 2.5 ms, half of one 1.25 ms.
   const double whole = 50e-6 + 0.2;
   const double half = 50e-6 + 0.1;
@@ -85,7 +82,7 @@ TEST_CASE("a ring in segments by hand", "[predict]") {
   CHECK(segmented_ring_seconds(flat(), 1, 100e6, 2) == 0);
 }
 
-TEST_CASE("segments are worth their messages from the length that is named", "[predict]") {
+TEST_CASE("segments are worth their messages from the length that is named", "[cost]") {
   for (const std::size_t ranks : {2, 3, 4, 8, 64}) {
     const std::size_t segment = best_segment_bytes(flat(), ranks);
     const auto in_pieces = [&](std::size_t chunk, std::size_t pieces) {
@@ -99,14 +96,14 @@ TEST_CASE("segments are worth their messages from the length that is named", "[p
   CHECK(best_segment_bytes(flat(), 1) == 0);
 }
 
-TEST_CASE("on one level the hierarchical sum is the ring", "[predict]") {
+TEST_CASE("on one level the hierarchical sum is the ring", "[cost]") {
   for (const std::size_t ranks : {1, 2, 3, 4}) {
     CHECK(hierarchical_seconds(nodes(1), ranks, 1e6) == ring_seconds(nodes(1), ranks, 1e6));
     CHECK(hierarchical_seconds(flat(), ranks, 1e6) == ring_seconds(flat(), ranks, 1e6));
   }
 }
 
-TEST_CASE("doubling has as many rounds as the real one, and by hand", "[predict]") {
+TEST_CASE("doubling has as many rounds as the real one, and by hand", "[cost]") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     CAPTURE(ranks);
     const auto schedule = bench::schedule_of(Algorithm::doubling, ranks, 8);
@@ -121,7 +118,7 @@ TEST_CASE("doubling has as many rounds as the real one, and by hand", "[predict]
         Approx(2 * (5e-6 + 0.8e-3 + 1e-4) + 50e-6 + 0.032 + 1e-4));
 }
 
-TEST_CASE("best is the least of the three", "[predict]") {
+TEST_CASE("best is the least of the three", "[cost]") {
   const auto best = [](std::size_t links, std::size_t ranks, double bytes) {
     return all_reduce_seconds(Scheme::best, nodes(links), ranks, bytes);
   };
@@ -132,7 +129,7 @@ TEST_CASE("best is the least of the three", "[predict]") {
   CHECK(best(4, 64, 4) < ring_seconds(nodes(4), 64, 4));
 }
 
-TEST_CASE("no sum is quicker with more ranks, more bytes or slower links", "[predict]") {
+TEST_CASE("no sum is quicker with more ranks, more bytes or slower links", "[cost]") {
   for (const Scheme scheme : {Scheme::ring, Scheme::hierarchical, Scheme::doubling, Scheme::best}) {
     const auto seconds = [&](std::size_t ranks, double bytes, double slower = 1) {
       Machine machine = nodes(1);
@@ -149,7 +146,7 @@ TEST_CASE("no sum is quicker with more ranks, more bytes or slower links", "[pre
   }
 }
 
-TEST_CASE("without noise the simulated ring is the closed form", "[predict]") {
+TEST_CASE("without noise the simulated ring is the closed form", "[cost]") {
   for (const std::size_t ranks : {1, 2, 3, 8, 100, 4096}) {
     const Machine machine{{}, {50e-6, 8e-9}, 1e-10, 1, 1};
     const double chunk = 1e8 / double(ranks);
@@ -159,7 +156,7 @@ TEST_CASE("without noise the simulated ring is the closed form", "[predict]") {
   }
 }
 
-TEST_CASE("rings of noisy messages", "[predict]") {
+TEST_CASE("rings of noisy messages", "[cost]") {
   struct Case {
     std::size_t ranks;
     double noise;
@@ -186,97 +183,21 @@ TEST_CASE("rings of noisy messages", "[predict]") {
   CHECK(simulate_ring({8, 1, 2, 0.5, 9}) == Approx(without + 7 * 2));
 }
 
-CostModel changed(const std::string& text) {
-  CostModel model;
-  model.compute = {0.010, 0.002, 0.5, 0.001, 0.005};
-  model.machine = {{1e-6, 1e-10}, {1e-5, 1e-9}, 1e-11, 4, 1};
-  model.noise = Distribution::of_sample({0.8, 1.2});
-  for (const Change& change : parse_changes(text)) change.apply(model, change);
-  return model;
-}
-
-TEST_CASE("times, rates and shares with their units", "[predict]") {
-  using Parse = double (*)(const std::string&, const std::string&);
-  struct Case {
-    Parse parse;
-    const char* text;
-    double value;
-  };
-  for (const auto& [parse, text, value] :
-       {Case{parse_seconds, "5us", 5e-6}, Case{parse_seconds, "544 ms", 0.544},
-        Case{parse_seconds, "1.5s", 1.5}, Case{parse_seconds, "20ns", 20e-9},
-        Case{parse_seconds, "0s", 0}, Case{parse_rate, "10GB/s", 1e10},
-        Case{parse_rate, "1Gbit/s", 125e6}, Case{parse_rate, "8kbit/s", 1000},
-        Case{parse_rate, "118.5 MB/s", 118.5e6}, Case{parse_share, "80%", 0.8},
-        Case{parse_share, "0.8", 0.8}}) {
-    CHECK(parse("--option", text) == Approx(value));
-  }
-  const std::vector<std::pair<Parse, std::vector<const char*>>> refused = {
-      {parse_seconds, {"", "5", "us", "-1us", "5 uus", "nans", "1e999s", "5us "}},
-      {parse_rate, {"", "0GB/s", "10", "10GB", "-1GB/s", "10gb/s", "inf"}},
-      {parse_share, {"80percent"}}};
-  for (const auto& [parse, texts] : refused) {
-    for (const char* text : texts) {
-      CAPTURE(text);
-      CHECK_THAT(refusal([&, read = parse] { read("--option", text); }), Contains("--option"));
-    }
-  }
-}
-
-TEST_CASE("lists of ranks", "[predict]") {
-  using List = std::vector<std::size_t>;
-  const auto list = [](const char* text) { return parse_rank_list("--ranks", text); };
-  for (const auto& [text, ranks] : std::vector<std::pair<const char*, List>>{
-           {"1", {1}},
-           {"1,2,4,...,64", {1, 2, 4, 8, 16, 32, 64}},
-           {"1,2,...,8", {1, 2, 4, 8}},
-           {"1,2,3,...,6", {1, 2, 3, 4, 5, 6}},
-           {"1,4,8,...,20", {1, 4, 8, 12, 16, 20}},
-           {"4,8,12,...,20,100", {4, 8, 12, 16, 20, 100}},
-           {"1,2,4,...,100", {1, 2, 4, 8, 16, 32, 64, 100}}}) {
-    CHECK(list(text) == ranks);
-  }
-  for (const char* text : {"", "0", "1,,2", "2,1", "1,1", "...", "1,...,8", "1,2,...", "16385",
-                           "1,2,...,...,8", "two", "1,2,...,2"}) {
-    CAPTURE(text);
-    CHECK_THAT(refusal([&] { list(text); }), Contains("--ranks"));
-  }
-}
-
-TEST_CASE("changes of a machine", "[predict]") {
-  const auto check = [](const char* text, const Link& inside, const Link& between, double gamma) {
-    CAPTURE(text);
-    const Machine machine = changed(text).machine;
-    CHECK(machine.inside.alpha == Approx(inside.alpha));
-    CHECK(machine.inside.beta == Approx(inside.beta));
-    CHECK(machine.between.alpha == Approx(between.alpha));
-    CHECK(machine.between.beta == Approx(between.beta));
-    CHECK(machine.gamma == Approx(gamma));
-  };
-  check("", {1e-6, 1e-10}, {1e-5, 1e-9}, 1e-11);
-  check("bandwidth=2x,latency=0.5x", {1e-6, 1e-10}, {5e-6, 5e-10}, 1e-11);
-  check("bandwidth=10GB/s,latency=3us", {1e-6, 1e-10}, {3e-6, 1e-10}, 1e-11);
-  check("inside-bandwidth=4x,inside-latency=2us,add-rate=1GB/s", {2e-6, 2.5e-11}, {1e-5, 1e-9},
-        1e-9);
-  const CostModel slow = changed("compute-time=3x");
-  CHECK(slow.compute.compute_seconds(10) == Approx(0.090));
-  CHECK(slow.compute.other_seconds(10) == Approx(0.045));
-  CHECK(changed("noise=0x").noise.expected_max(1000) == Approx(1));
-  CHECK(changed("noise=2x").noise.quantile(1) == Approx(1.4));
-}
-
-TEST_CASE("changes that are none", "[predict]") {
-  for (const auto& [text, words] : std::vector<std::pair<const char*, std::vector<const char*>>>{
-           {"bandwith=2x", {"bandwith", "inside-bandwidth"}},
-           {"bandwidth", {"--what-if bandwidth"}},
-           {"bandwidth=0x", {"above 0"}},
-           {"bandwidth=2", {"Gbit/s"}},
-           {"latency=-1x", {"--what-if latency"}},
-           {"compute-time=5ms", {"factor"}},
-           {"latency=5us,,bandwidth=2x", {"--what-if ''"}}}) {
-    for (const char* word : words)
-      CHECK_THAT(refusal([&, text = text] { parse_changes(text); }), Contains(word));
-  }
+TEST_CASE("a link that goes through two sums", "[cost]") {
+  // By hand: 2 ms and 1 ns a byte.
+  const Link link = link_through({1e6, 0.003}, {4e6, 0.006});
+  CHECK(link.alpha == Approx(2e-3));
+  CHECK(link.beta == Approx(1e-9));
+  // No cost is negative: one that grows faster than its bytes, one that shrinks, one length alone.
+  const Link grows = link_through({1e6, 0.001}, {4e6, 0.008});
+  CHECK(grows.alpha == 0);
+  CHECK(grows.beta == Approx(2e-9));
+  const Link shrinks = link_through({1e6, 0.004}, {4e6, 0.003});
+  CHECK(shrinks.alpha == Approx(0.003));
+  CHECK(shrinks.beta == 0);
+  const Link single = link_through({1e6, 0.004}, {1e6, 0.003});
+  CHECK(single.alpha == 0);
+  CHECK(single.beta == Approx(3e-9));
 }
 
 }  // namespace

@@ -1,0 +1,158 @@
+#include "reduce/cost_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/split.hpp"
+#include "reduce/doubling_plan.hpp"
+
+namespace rueda::cost {
+namespace {
+
+/// Seconds of one step of a ring whose every rank sends `bytes` to its neighbour.
+double ring_step(const Machine& machine, std::size_t ranks, double bytes) {
+  const double inside = machine.inside.message_seconds(bytes);
+  const double between = machine.between.message_seconds(bytes);
+  if (!machine.spans_nodes(ranks)) return inside;
+  if (machine.ranks_per_node == 1) return between;
+  return std::max(inside, between);
+}
+
+/// Seconds of a message between nodes while `senders` ranks of a node send one each.
+double shared_message(const Machine& machine, std::size_t senders, double bytes) {
+  const double share = double(senders) / double(machine.links_per_node);
+  return machine.between.alpha + bytes * machine.between.beta * std::max(share, 1.0);
+}
+
+constexpr unsigned kIndexBits = 12;
+constexpr std::size_t kValues = 1U << kIndexBits;
+
+/// Of -log(1-u) from 0 to i / kValues: (1-u) log(1-u) + u.
+double integral_to(std::size_t i) {
+  if (i == kValues) return 1;
+  const double u = double(i) / kValues;
+  return (1 - u) * std::log(1 - u) + u;
+}
+
+/// An exponential distribution of mean 1 in steps of equal probability, each
+/// with the mean of its values.
+std::array<float, kValues> exponential_values() {
+  std::array<float, kValues> values{};
+  for (std::size_t i = 0; i < kValues; ++i)
+    values[i] = float((integral_to(i + 1) - integral_to(i)) * kValues);
+  return values;
+}
+
+/// xorshift32 (G. Marsaglia: Xorshift RNGs, *Journal of Statistical Software*
+/// 8(14), 2003): a rank has a stream of its own, which costs three shifts a
+/// draw.
+std::uint32_t next(std::uint32_t& state) {
+  state ^= state << 13U;
+  state ^= state >> 17U;
+  state ^= state << 5U;
+  return state;
+}
+
+}  // namespace
+
+Link link_through(const TimedSum& shorter, const TimedSum& longer) {
+  const Link bytes_alone{0, longer.seconds / longer.bytes};
+  if (!(longer.bytes > shorter.bytes)) return bytes_alone;
+  const double beta = (longer.seconds - shorter.seconds) / (longer.bytes - shorter.bytes);
+  const double alpha = shorter.seconds - beta * shorter.bytes;
+  if (beta < 0) return {longer.seconds, 0};
+  if (alpha < 0) return bytes_alone;
+  return {alpha, beta};
+}
+
+double added_bytes(std::size_t ranks, double bytes) noexcept {
+  const auto p = double(ranks);
+  return (p - 1) / p * bytes;
+}
+
+double ring_seconds(const Machine& machine, std::size_t ranks, double bytes) {
+  if (ranks <= 1) return 0;
+  const double chunk = bytes / double(ranks);
+  return double(ranks - 1) * (2 * ring_step(machine, ranks, chunk) + chunk * machine.gamma);
+}
+
+double segmented_ring_seconds(const Machine& machine, std::size_t ranks, double bytes,
+                              std::size_t segments) {
+  if (ranks <= 1 || segments <= 1) return ring_seconds(machine, ranks, bytes);
+  const auto steps = double(ranks - 1);
+  const double chunk = bytes / double(ranks);
+  const double segment = chunk / double(segments);
+  const double message = ring_step(machine, ranks, segment);
+  const double addition = segment * machine.gamma;
+  const double scatter = steps * double(segments) * std::max(message, addition);
+  return scatter + std::min(message, addition) + steps * ring_step(machine, ranks, chunk);
+}
+
+std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks) {
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  for (std::size_t chunk = sizeof(float); chunk <= kMost; chunk *= 2) {
+    const double bytes = double(chunk) * double(ranks);
+    if (segmented_ring_seconds(machine, ranks, bytes, 2) < ring_seconds(machine, ranks, bytes))
+      return chunk;
+  }
+  return 0;
+}
+
+double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes) {
+  const std::size_t local = std::min(machine.ranks_per_node, ranks);
+  if (local <= 1 || !machine.spans_nodes(ranks)) return ring_seconds(machine, ranks, bytes);
+  const std::size_t nodes = pieces(ranks, local);
+  const double shard = bytes / double(local);
+  const double chunk = shard / double(nodes);
+  const double inside = 2 * machine.inside.message_seconds(shard) + shard * machine.gamma;
+  const double between = 2 * shared_message(machine, local, chunk) + chunk * machine.gamma;
+  return double(local - 1) * inside + double(nodes - 1) * between;
+}
+
+double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes) {
+  if (ranks <= 1) return 0;
+  const DoublingBlock block{0, int(ranks)};
+  double message = machine.inside.message_seconds(bytes);
+  if (machine.spans_nodes(ranks)) message = shared_message(machine, machine.ranks_per_node, bytes);
+  const double left = doubling_seconds(machine, std::size_t(block.left().count), bytes);
+  const double right = doubling_seconds(machine, std::size_t(block.right().count), bytes);
+  const double spreads = block.spreads() * message;
+  return std::max(left, right) + message + bytes * machine.gamma + spreads;
+}
+
+double all_reduce_seconds(Scheme scheme, const Machine& machine, std::size_t ranks, double bytes) {
+  constexpr std::array kSchemes = {ring_seconds, hierarchical_seconds, doubling_seconds};
+  if (scheme != Scheme::best) return kSchemes.at(std::size_t(scheme))(machine, ranks, bytes);
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto seconds : kSchemes) least = std::min(least, seconds(machine, ranks, bytes));
+  return least;
+}
+
+double simulate_ring(const RingSimulation& ring) {
+  static const auto values = exponential_values();
+  if (ring.ranks <= 1) return 0;
+  std::vector<std::uint32_t> streams;
+  for (std::size_t rank = 0; rank < ring.ranks; ++rank)
+    streams.push_back(std::uint32_t(random_bits(ring.seed, rank)) | 1U);
+  std::vector<double> ended(ring.ranks, 0.0);  // when the last step of each rank ended
+  const double varies = ring.message_seconds * ring.noise;
+  const std::size_t steps = 2 * (ring.ranks - 1);
+  for (std::size_t step = 0; step < steps; ++step) {
+    const double after = step < steps / 2 ? ring.add_seconds : 0;
+    const double sure = ring.message_seconds * (1 - ring.noise) + after;
+    double left = ended.back();
+    for (std::size_t rank = 0; rank < ring.ranks; ++rank) {
+      const float drawn = values[next(streams[rank]) >> (32U - kIndexBits)];
+      const double begun = std::max(ended[rank], left);
+      left = std::exchange(ended[rank], begun + sure + varies * double(drawn));
+    }
+  }
+  return std::ranges::max(ended);
+}
+
+}  // namespace rueda::cost

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backend/bucket_schedule.hpp"
+#include "reduce/cost_model.hpp"
+#include "train/forecast/distribution.hpp"
+
+namespace rueda::cost {
+
+/// Where a rank's time goes in a step, but for communication.
+struct ComputeModel {
+  double fixed = 0;      ///< t0: seconds of forward, loss and backward, whatever the batch
+  double per_image = 0;  ///< t1: seconds of these for each image
+  double backward_share = 2.0 / 3;  ///< of these, backward's
+  double input_per_image = 0;       ///< load and copy
+  double update = 0;                ///< optimizer and other: seconds of a step
+
+  double compute_seconds(double images) const noexcept { return fixed + per_image * images; }
+  double other_seconds(double images) const noexcept { return input_per_image * images + update; }
+  /// Makes everything take so many times as long.
+  void slow_down(double factor) noexcept {
+    for (double* seconds : {&fixed, &per_image, &input_per_image, &update}) *seconds *= factor;
+  }
+  /// The same but for the update, which takes as long with fewer images.
+  void slow_down_images(double factor) noexcept {
+    for (double* seconds : {&fixed, &per_image, &input_per_image}) *seconds *= factor;
+  }
+};
+
+/// Ranks that share each batch by their speed (--balance speed).
+struct SpeedShares {
+  double images = 1;      ///< time of a mean rank's images, relative to what was measured
+  Distribution noise{1};  ///< of a rank's step without waiting, relative to that rank's mean
+};
+
+/// All that is known of a machine and a network on it.
+struct CostModel {
+  ComputeModel compute;
+  Machine machine;
+  Distribution noise{1};     ///< of a rank's step without waiting, relative to its mean
+  double message_noise = 0;  ///< of messages, see RingSimulation
+  std::vector<Bucket> buckets;
+  std::optional<SpeedShares> by_speed;  ///< nothing: no run shows how fast each rank is
+  bool shares_by_speed = false;         ///< whether that holds, and not what was measured
+};
+
+/// What is to be predicted.
+struct Scenario {
+  std::size_t ranks = 1;
+  std::size_t global_batch = 1;  ///< images of a full step
+  std::size_t images = 1;        ///< of an epoch
+  std::size_t micro_batches = 1;
+  Scheme scheme = Scheme::ring;
+  bool overlap = false;
+  /// By what share the messages of a sum take longer because they are noisy (simulate_ring()).
+  double message_delay = 0;
+};
+
+/// Where a step goes; seconds. The four parts add up to it.
+struct StepForecast {
+  double compute = 0;     ///< forward, loss, backward of a mean rank
+  double rest = 0;        ///< input, optimizer, bookkeeping
+  double straggling = 0;  ///< by how much the slowest rank is later than the mean one
+  double exposed = 0;     ///< communication that is not hidden
+  double all_reduce = 0;  ///< communication, hidden or not
+  double seconds() const noexcept { return compute + rest + straggling + exposed; }
+};
+
+struct EpochForecast {
+  Scenario scenario;
+  std::size_t full_steps = 0;
+  std::size_t partial_images = 0;  ///< of the last step, 0: it is full
+  StepForecast full = {};          ///< of a full step; of the only one where there is none
+  StepForecast partial = {};       ///< all 0 without one
+  double seconds = 0;
+
+  std::size_t steps() const noexcept { return full_steps + (partial_images > 0 ? 1 : 0); }
+  double images_per_second() const noexcept { return double(scenario.images) / seconds; }
+};
+
+/// A step of `images` images over all ranks. Each rank has as many as even_split gives the largest.
+StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images);
+/// An epoch: full steps, then a partial one with what is left.
+EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario);
+
+/// One sum on a noisy ring, and the closed form; seconds.
+struct SimulatedSum {
+  std::size_t ranks = 1;
+  double bytes = 0;
+  double closed = 0;      ///< by the closed form
+  double quiet = 0;       ///< simulated without noise
+  double noisy = 0;       ///< simulated, mean over rings
+  std::size_t rings = 0;  ///< with noise
+
+  /// By what share messages took longer than without noise; 0 on one rank.
+  /// `gamma`: seconds for each byte added, which no noise prolongs.
+  double delay(double gamma) const noexcept;
+};
+
+/// The largest bucket of the model on a ring whose every link is as slow as the
+/// slowest. Small rings are simulated up to 1000 times, large ones once.
+SimulatedSum simulate_sum(const CostModel& model, std::size_t ranks, std::uint64_t seed);
+
+}  // namespace rueda::cost
