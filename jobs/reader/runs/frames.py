@@ -1,0 +1,115 @@
+"""Runs, epochs and steps as pandas' DataFrames. Seconds, bytes, images; docs/metrics.md defines the quantities."""
+
+import math
+from pathlib import Path
+
+import pandas
+
+from ..base.definitions import PHASES
+from ..base.statistics import mean_of
+from ..start import Unusable
+from .run import includes_warm_up, least_core_share, steady_epochs
+from .steps import NAME as STEPS_NAME
+from .steps import full_steps, read_steps
+
+_FACTORS = ("load_balance", "serialisation", "transfer", "communication", "parallel")
+
+
+def names_of(runs):
+    """A name for each run: that of its directory, with as many above it as tell all apart."""
+    parts = [Path(run.file).resolve().parent.parts for run in runs]
+    for depth in range(1, max(map(len, parts), default=1) + 1):
+        names = ["/".join(own[-depth:]) for own in parts]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _factors_of(efficiency):
+    return {name: getattr(efficiency, name)() for name in _FACTORS}
+
+
+def _last_test(run):
+    """The score of the last evaluation; None without one."""
+    return next((epoch.test for epoch in reversed(run.epochs) if epoch.test), None)
+
+
+def _row_of_run(name, run):
+    test, summary = _last_test(run), run.summary
+    return {
+        "run": name, "model": run.config.model, "image_size": run.config.image_size, "backend": run.ranks[0].backend,
+        "ranks": run.world_size(), "hosts": run.hosts(), "host": run.ranks[0].host, "device": run.ranks[0].device,
+        "global_batch": run.global_batch, "rank_batch": mean_of(run.rank_batches), "micro_batches": run.config.accumulate,
+        "precision": run.precision, "all_reduce": run.all_reduce, "overlap": run.overlaps, "images": run.train_images,
+        "epochs": len(run.epochs), "outcome": run.outcome, "epoch_seconds": summary.epoch_seconds,
+        "images_per_second": summary.images_per_second, "full_step_seconds": summary.full_step.slowest.median,
+        "first_epoch_seconds": run.epochs[0].seconds if run.epochs else math.nan,
+        **_factors_of(summary.efficiency), "startup_seconds": summary.startup_seconds,
+        "training_seconds": summary.training_seconds, "total_seconds": summary.total_seconds,
+        "busbw_GBps": summary.all_steps.busbw, "memory_bytes": run.memory_bytes,
+        "val_loss": test.loss if test else math.nan, "val_accuracy": test.accuracy if test else math.nan,
+        "includes_warm_up": includes_warm_up(run), "started_at": run.started_at, "command_line": run.command_line,
+    }  # fmt: skip
+
+
+def frame_of_runs(runs):
+    """A row for each run. `epoch_seconds` is steady: the median of the epochs after the first."""
+    rows = [_row_of_run(name, run) for name, run in zip(names_of(runs), runs)]
+    frame = pandas.DataFrame(rows).set_index("run") if rows else pandas.DataFrame()
+    if rows:
+        frame["started_at"] = pandas.to_datetime(frame["started_at"], errors="coerce", utc=True)
+    return frame
+
+
+def _rows_of_epochs(name, run):
+    steady = set(map(id, steady_epochs(run)))
+    for epoch in run.epochs:
+        test = epoch.test
+        yield {
+            "run": name, "epoch": epoch.epoch, "steady": id(epoch) in steady, "ranks": epoch.ranks, "steps": epoch.steps,
+            "images": epoch.train.samples, "seconds": epoch.seconds, "images_per_second": epoch.images_per_second,
+            "loss": epoch.train.loss, "accuracy": epoch.train.accuracy, "val_loss": test.loss if test else math.nan,
+            "val_accuracy": test.accuracy if test else math.nan, "learning_rate": epoch.learning_rate,
+            **{f"{phase}_seconds": epoch.phases[phase].mean for phase in PHASES}, **_factors_of(epoch.efficiency),
+            "core_share": least_core_share(epoch), "joules": epoch.energy.total(), "parameter_hash": epoch.parameter_hash,
+        }  # fmt: skip
+
+
+def frame_of_epochs(runs):
+    """A row for each epoch of each run. The columns of phases have seconds of the epoch, mean over ranks."""
+    rows = [row for name, run in zip(names_of(runs), runs) for row in _rows_of_epochs(name, run)]
+    return pandas.DataFrame(rows).set_index(["run", "epoch"]) if rows else pandas.DataFrame()
+
+
+def _frame_of_epoch(name, run, epoch, table, steady):
+    full = full_steps(table, run.global_batch)
+    columns = {column: values.ravel() for column, values in table.items()}
+    frame = pandas.DataFrame(columns)
+    whole = ["epoch", "step", "rank", "samples", "global_samples"]
+    frame[whole] = frame[whole].astype("int64")
+    frame.insert(0, "run", name)
+    frame["full"] = full.repeat(table["rank"].shape[1])
+    frame["steady"] = epoch in steady
+    frame["useful"] = frame["seconds"] - frame["all_reduce"]
+    return frame
+
+
+def _frames_of_steps(name, run):
+    file = Path(run.file).parent / STEPS_NAME
+    steady = {epoch.epoch for epoch in steady_epochs(run)}
+    try:
+        tables = read_steps(file)
+    except Unusable:
+        if file.exists():
+            raise
+        tables = {}  # a run whose steps nobody kept
+    return [_frame_of_epoch(name, run, epoch, table, steady) for epoch, table in sorted(tables.items())]
+
+
+def frame_of_steps(runs):
+    """A row for each step of each rank, where the run has a steps.csv: its columns, whether the step took the whole global
+    batch (`full`) in an epoch that counts (`steady`), and `useful`, its seconds without the phase all_reduce."""
+    frames = [frame for name, run in zip(names_of(runs), runs) for frame in _frames_of_steps(name, run)]
+    if not frames:
+        return pandas.DataFrame()
+    return pandas.concat(frames, ignore_index=True).set_index(["run", "epoch", "step", "rank"])
