@@ -107,6 +107,14 @@ class RunJson(Folder):
         document["epochs"][2]["resumed_at_step"] = 0
         self.assertTrue(includes_warm_up(self.read(document)))
 
+    def test_steady_epochs_of_other_ranks_do_not_count(self):
+        """Epochs 1 and 2 of four ranks, and the last one, which is a first one, of two."""
+        document = sample((8, 8, 8, 8)).document()
+        document["epochs"][2]["resumed_at_step"] = 0
+        self.assertEqual([epoch.epoch for epoch in steady_epochs(self.read(document))], [2])
+        document["epochs"][2]["ranks"] = document["epochs"][2]["ranks"][:2]
+        self.assertEqual([epoch.epoch for epoch in steady_epochs(self.read(document))], [3])
+
     def test_unknown_fields_are_ignored_and_later_ones_may_be_missing(self):
         document = sample().document()
         document["from_the_future"] = {"a": 1}

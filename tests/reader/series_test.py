@@ -203,6 +203,13 @@ class UnequalRanks(Cases):
         self.assertEqual([(series.scaling.name, ranks_in(series)) for series in series_of(runs)],
                          [("weak", [1, 2]), ("weak", [1, 2]), ("single", [1])])
 
+    def test_the_batch_of_unequal_parts_is_that_of_a_mean_rank(self):
+        run = unequal(2, "3,1")
+        run.rank_batches = [15, 5]
+        self.assertEqual(observe(run).rank_batch, 10)
+        run.global_batch = 21
+        self.assertEqual(observe(run).rank_batch, 0)
+
     def test_a_time_of_its_own_for_each_batch_is_no_variant(self):
         runs = [unequal(1), unequal(2)]
         runs[1].timed.seconds = 0.005
@@ -292,6 +299,11 @@ class Laws(Cases):
         self.assertAlmostEqual(karp_flatt(2.8, 4), 1 / 7)
         self.assertAlmostEqual(gustafson_fraction(3.25, 4), 0.25)
         self.assertTrue(math.isnan(gustafson_fraction(1, 1)) and math.isnan(karp_flatt(1, 1)))
+
+    def test_p_counts_from_the_fewest_ranks(self):
+        series, = series_of(runs_of(*((p, 100 * (0.08 + 0.92 * 2 / p)) for p in (2, 4, 6))))
+        self.assertAlmostEqual(amdahl_fraction(series).value, 0.08)
+        self.assertAlmostEqual(amdahl_limit(series, amdahl_fraction(series)).value, 2 / 0.08)
 
     def test_its_range_is_that_of_the_extremes(self):
         series, = series_of(runs_of((1, 10), (1, 11), (2, 6), (2, 7)))
