@@ -6,12 +6,12 @@ import os
 import re
 
 from ..start import Unusable, path_of
+from .definitions import LIMITS
 from .files import open_regular
 from .text import printable
 
-MOST_BYTES = 256_000_000  # of a run.json, and of other files that the program writes about runs
-MOST_VALUES = 10_000_000  # keys count as well
-MOST_DEPTH = 32
+MOST_BYTES = LIMITS["json_bytes"]  # of a run.json, and of other files that the program writes about runs
+MOST_VALUES, MOST_DEPTH = LIMITS["json_values"], LIMITS["json_depth"]  # keys count as values
 _MOST_EXACT = 2**53  # whole numbers beyond lose digits in a double
 _LONGEST_TEXT = 10_000  # bytes
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

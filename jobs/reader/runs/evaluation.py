@@ -4,11 +4,11 @@ import math
 import re
 from dataclasses import dataclass, field
 
+from ..base.definitions import FILES
 from ..base.json_view import InputFile, read_json
 from .epochs import Score, read_test_score
 
-NAME = "evaluation.json"
-SCHEMA, VERSION = "rueda-evaluation", 1
+NAME, SCHEMA, VERSION = (FILES["evaluation"][key] for key in ("name", "schema", "version"))
 _REMEDY = "write it again with rueda evaluate --json, or remove it"
 _RGB = re.compile("[0-9a-f]{%d}" % (2 * 32 * 32 * 3))
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from ..base.json_view import InputFile, read_json
 from ..start import Unusable, path_of
 from . import evaluation
+from .run import NAME as RUN_NAME
 from .run import model_of, read_run
 
-RUN_NAME, ATTEMPT_NAME = "run.json", "attempt.json"
+ATTEMPT_NAME = "attempt.json"
 _NAMES = (RUN_NAME, ATTEMPT_NAME, evaluation.NAME)
 _MOST_ATTEMPT_BYTES = 10_000_000
 _MOST_LEVELS = 5

@@ -7,8 +7,9 @@ from pathlib import Path
 from ..base.json_view import InputFile, read_json
 from ..base.text import counted, first_few, printable
 from ..start import Unusable, path_of
-from .places import ATTEMPT_NAME, RUN_NAME, read_attempt
+from .places import ATTEMPT_NAME, read_attempt
 from .records import Remark
+from .run import NAME as RUN_NAME
 from .run import folder_name, model_of
 
 NAME = "study.json"

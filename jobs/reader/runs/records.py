@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base.definitions import PHASES
+from ..base.definitions import FILES, PHASES
 from ..base.json_view import InputFile, decoded
 from ..base.statistics import median_of
 from ..base.text import printable
@@ -17,7 +17,7 @@ from .run import folder_name, steady_epochs
 from .steps import NAME as STEPS_NAME
 from .steps import read_steps
 
-EPOCHS_NAME = "epochs.csv"
+EPOCHS_NAME = FILES["epochs"]["name"]
 _CLOSE = 1e-6  # sums in another order
 _BETWEEN_STEPS = 1e-3  # of an epoch: the last digits of two clocks
 _MOST_BYTES = 1_000_000_000

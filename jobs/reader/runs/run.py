@@ -5,13 +5,13 @@ from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..base.definitions import PHASES
+from ..base.definitions import FILES, PHASES, THRESHOLDS
 from ..base.json_view import InputFile, read_json
 from ..base.statistics import each_once
 from .epochs import RunSummary, range_of, read_epoch, read_summary
 
-SCHEMA, SCHEMA_VERSION = "rueda-run", 1
-FAIR_SHARE = 0.85  # of the time of its cores; a rank that gets less is disturbed
+NAME, SCHEMA, SCHEMA_VERSION = FILES["run"]["name"], FILES["run"]["schema"], FILES["run"]["version"]
+FAIR_SHARE = THRESHOLDS["fair_share"]  # of the time of its cores; a rank that gets less is disturbed
 _REMEDY = "give the run.json of a rueda run, whole"
 _CLOCKWORK = 1e-6  # cores are shares: 1/3 + 1/3 + 1/3
 
@@ -218,7 +218,7 @@ def read_run(file):
     """Reads a run.json. Ignores unknown fields; fields that an older version did not write stay unknown. Raises Unusable
     naming file, field and remedy."""
     j = read_json(InputFile(file, _REMEDY))
-    j.require_schema(SCHEMA, SCHEMA_VERSION, "run.json")
+    j.require_schema(SCHEMA, SCHEMA_VERSION, NAME)
     _check_work(j)
     run = RunResult(file=Path(file), raw=j.value)
     _read_texts(run, j)

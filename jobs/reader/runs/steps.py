@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy
 
+from ..base.definitions import FILES
 from ..base.files import open_regular
 from ..base.json_view import InputFile
 from ..start import Unusable
 
-NAME = "steps.csv"
+NAME = FILES["steps"]["name"]
 _MOST_BYTES = 10_000_000_000
 _LONGEST_LINE = 65_536
 _REMEDY = "give the steps.csv of a rueda run, or move it away: reports go without it"

@@ -2,20 +2,12 @@
 
 import math
 
+from ..base.definitions import FACTORS
 from ..base.statistics import quotient
 from ..runs.epochs import median_epoch
 from ..runs.run import steady_epochs
 
-FACTORS = {
-    "parallel": "parallel efficiency",
-    "load_balance": "load balance",
-    "serialisation": "serialisation",
-    "transfer": "transfer",
-    "computation_scaling": "computation scaling",
-    "global": "global efficiency",
-}
-"""Key and heading. The four in the middle are factors of the last, the first three of these factors of the first."""
-CAUSES = tuple(FACTORS)[1:-1]
+CAUSES = tuple(FACTORS)[1:-1]  # the four in the middle
 
 
 def efficiency_of(run):

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy
 
-from ..base.definitions import PHASES
+from ..base.definitions import PHASES, THRESHOLDS
 from ..base.estimate import Estimate, exactly
 from ..base.statistics import median_of
 from ..runs.run import balance_of, batches_of, steady_epochs
 from ..runs.steps import full_steps, steps_of
 
-LEAST_GAIN = 0.05  # of the slowest rank's time
-LEAST_STEPS = 3
+LEAST_GAIN, LEAST_STEPS = THRESHOLDS["balance_least_gain"], THRESHOLDS["balance_least_steps"]
 _FIXED = ("optimizer", "other")
 _BY_IMAGES = tuple(name for name in PHASES if name not in (*_FIXED, "all_reduce"))
 _APART = 1.25  # of two numbers of images, for a line through their times
