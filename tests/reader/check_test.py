@@ -145,6 +145,10 @@ class Figures(CheckCase):
         self.assertEqual(check.remarks, ["line 3, Time: nothing; the runs give 8.099", "line 4: no run gives this row",
                                          "left out: GPUs 4"])
 
+    def test_a_row_counts_once(self):
+        check = self.check("P,Time\n1,13.6\n2,8.1\n2,8.1\n4,5.4\n")
+        self.assertEqual((check.rows_without_run, check.remarks), (1, ["line 4: no run gives this row"]))
+
     def test_every_tolerance_has_a_relative_bound(self):
         for cell, wanted, show, fits in (
                 ("0e300", 5.0, "seconds", False), ("5e0", 5.2, "seconds", True), ("0e300", 0.99, "percent", False),

@@ -162,6 +162,12 @@ class Book(LayoutCase):
             self.assertIn("resnet18", find(tables, "book_task_10_6").title)
             compared = [f"book_task_10_7_{name}" for name in ("epoch_time", "throughput", "speedup", "efficiency")]
             self.assertEqual(ids(tables)[2:], compared)
+        # ResNet-18 computes more than ResNet152V2 for an image of 32 pixels, and less than that for one of 128.
+        points = [observation(ranks, 64, 8 / ranks, model) for model in ("resnet18", "resnet152v2") for ranks in (1, 2)]
+        for size, first, larger in ((32, "resnet152v2", "resnet18"), (128, "resnet18", "resnet152v2")):
+            tables = book([replace(one, image_size=size if one.model != "resnet18" else 32) for one in points])
+            self.assertIn(first, find(tables, "book_task_10_5").title)
+            self.assertIn(larger, find(tables, "book_task_10_6").title)
         # What runs recorded counts, whatever a network is called.
         runs = [made_run(model=model, ranks=ranks) for model in ("net9", "net1") for ranks in (1, 2)]
         for one, work in zip(runs, (1e9, 1e9, 2e9, 2e9)):

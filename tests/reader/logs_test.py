@@ -113,6 +113,8 @@ class Runs(LogCase):
         first, second = self.runs("Batch_size: 512\nEpoch 1/2\n98/98 - 9s - loss: 1\nEpoch 2/2\n98/98 - 8s - loss: 1\n"
                                   "Epoch 1/2\n98/98 - 7s - loss: 1\n")
         self.assertEqual((len(first.epochs), second.global_batch, second.epochs[0].printed.value), (2, 512, 7))
+        # Runs of one epoch each
+        self.assertEqual(len(self.runs("Epoch 1/1\n98/98 - 9s - loss: 1\n" * 3)), 3)
         # Lines without marks, other steps
         first, second = self.runs("25/25 - 29s - loss: 1\n25/25 - 14s - loss: 1\n13/13 - 8s - loss: 1")
         self.assertEqual((first.epochs[1].number, second.epochs[0].number), (2, 1))
@@ -146,6 +148,7 @@ class Lines(LogCase):
         for line, seconds in (
                 ("196/196 - 41s - loss: 2.01 - accuracy: 0.25", (41, 40.5, 41.5)),
                 ("25/25 - 14s - 544ms/step - accuracy: 0.21 - loss: 2.12", (13.6, 13.5875, 13.6125)),
+                ("25/25 - 14s - 3s - loss: 2.12", (14, 13.5, 14.5)),  # the first time is that of the epoch
                 # The time per step of a bar leaves out the first one: 24 x 543.5 ms = 13.044 s is less than 13.5 s; 25
                 # x 544 ms is as good a guess as any.
                 ("25/25 [==========] - 14s 544ms/step - loss: 2.1 - acc: 0.5   ", (13.6, 13.5, 14.5)),

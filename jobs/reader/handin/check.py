@@ -18,7 +18,8 @@ _DOCUMENTS = (".pdf", ".png", ".svg", ".jpg", ".jpeg", ".html", ".md", ".tex", "
 _LONGEST = 500
 
 
-def _amount(count, one, many):
+def amount(count, one, many):
+    """"1 figure", "2 figures"."""
     return f"1 {one}" if count == 1 else f"{count} {many}"
 
 
@@ -46,6 +47,10 @@ class HandIn:
         """Columns that were not compared and look as if they had to be."""
         return [heading for _, check in self.tables for heading in check.suspicious()]
 
+    def contradictions(self):
+        """Remarks on records that no honest runs have; others only have to be known."""
+        return [remark for remark in self.remarks if remark.contradiction]
+
     def faults(self):
         """In words; empty where there are none."""
         counted = (
@@ -54,14 +59,14 @@ class HandIn:
             (self.sum_of("rows_left_out"), "row of the runs is left out", "rows of the runs are left out"),
             (self.unlike(), "file was not compared", "files were not compared"),
             (len(self.suspicious()), "column was not compared", "columns were not compared"),
-            (len(self.remarks), "remark on the runs", "remarks on the runs"),
+            (len(self.contradictions()), "remark on the runs", "remarks on the runs"),
         )
-        return ", ".join(_amount(*one) for one in counted if one[0]) or self.refused
+        return ", ".join(amount(*one) for one in counted if one[0]) or self.refused
 
     def compared(self):
         """"9 figures in 1 table"."""
         tables = len(self.tables) - self.unlike()
-        return f"{_amount(self.figures(), 'figure', 'figures')} in {_amount(tables, 'table', 'tables')}"
+        return f"{amount(self.figures(), 'figure', 'figures')} in {amount(tables, 'table', 'tables')}"
 
 
 def _ends_with(entry, endings):
@@ -117,7 +122,7 @@ def _names(headings):
 
 
 def _table_lines(name, check):
-    what = f"{check.title}: {_amount(check.figures, 'figure', 'figures')} compared" if check.title else "not compared"
+    what = f"{check.title}: {amount(check.figures, 'figure', 'figures')} compared" if check.title else "not compared"
     yield f"{printable(name, _LONGEST)}: {what}"
     if check.compared:
         yield f"  compared: {_names(check.compared)}; rows by {_names(check.by)}"
@@ -133,7 +138,8 @@ def _table_lines(name, check):
 def text_of(found):
     """For a terminal: what was compared, what was not, and each fault with its line."""
     lines = [line for table in found.tables for line in _table_lines(*table)]
-    lines += [f"runs: {remark}" for remark in found.remarks]
+    lines += [f"runs: {remark.text}" for remark in found.contradictions()]
+    lines += [f"note: {remark.text}" for remark in found.remarks if not remark.contradiction]
     if found.unseen:
         lines.append(f"Not looked at, as they are no tables: {first_few(map(printable, found.unseen), 5)}")
     if not found.faults():
