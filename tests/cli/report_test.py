@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from rueda_runs import TIME_LIMIT, ProgramCase, environment, long, main
+from rueda_runs import READ_BY_READER, TIME_LIMIT, ProgramCase, environment, long, main
 
 RUN = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "480", "--epochs", "3"]
 
@@ -169,7 +169,14 @@ class Report(ProgramCase):
         self.write("mine/damaged.csv", "P,Time\n1\n")
         self.refused(self.program.run("report", "runs", "--check", "mine"), "damaged.csv: line 2 has 1 cells")
         self.refused(self.program.run("report", "runs", "--check", "nowhere"), "nowhere")
-        self.refused(self.program.run("report", "runs", "--check", "mine", "--out", "x"), "--check", "--out")
+        (self.folder / "mine/damaged.csv").unlink()
+        written = self.program.run("report", "runs", "--check", "mine", "--out", "checked")
+        if "report" not in READ_BY_READER:
+            return self.refused(written, "--check", "--out")
+        self.assertEqual(written.code, 1)
+        self.assertIn("\nmine,no,", (self.folder / "checked/check.csv").read_text(encoding="utf-8"))
+        (group,) = self.read("checked/check.json")["groups"]
+        return self.assertEqual((group["agrees"], group["tables"][0]["file"]), (False, "weak.csv"))
 
     def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"

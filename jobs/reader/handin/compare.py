@@ -204,14 +204,26 @@ def _best_row(row, match, used, bases):
     return best
 
 
+def _has_figures(table, own):
+    """Whether a column of the runs is compared; texts are not."""
+    return table.columns[own].show != "text" or any(isinstance(plain(row[own]), (int, float)) for row in table.rows)
+
+
+def _like(match, at):
+    """What a column that is not compared looks like. One that the runs have in words does no harm."""
+    if at in [written for written, _ in match.figures]:
+        return ""
+    return looks_like(match.written.headings[at], match.written.column(at))
+
+
 def _compare(match):
     written, own_rows = match.written, match.table.rows
-    matched = {at for at, _ in match.names + match.figures}
-    others = [at for at in range(len(written.headings)) if at not in matched]
-    result = TableCheck(match.table.title, by=[written.headings[at] for at, _ in match.names],
-                        compared=[written.headings[at] for at, _ in match.figures],
-                        not_compared=[(written.headings[at], looks_like(written.headings[at], written.column(at)))
-                                      for at in others])
+    figures = [at for at, own in match.figures if _has_figures(match.table, own)]
+    by = [at for at, _ in match.names]
+    others = [at for at in range(len(written.headings)) if at not in by + figures]
+    result = TableCheck(match.table.title, by=[written.headings[at] for at in by],
+                        compared=[written.headings[at] for at in figures],
+                        not_compared=[(written.headings[at], _like(match, at)) for at in others])
     used, bases, remarks = set(), _Bases(match), {}
     for row in _fewest_first(match):
         best = _best_row(row, match, used, bases)
