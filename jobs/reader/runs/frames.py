@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy
 import pandas
 
 from ..base.definitions import PHASES
@@ -12,6 +13,7 @@ from .run import includes_warm_up, least_core_share, steady_epochs
 from .steps import NAME as STEPS_NAME
 from .steps import full_steps, read_steps
 
+_WHOLE = ("epoch", "step", "rank", "samples", "global_samples")  # columns of steps
 _FACTORS = ("load_balance", "serialisation", "transfer", "communication", "parallel")
 
 
@@ -81,35 +83,41 @@ def frame_of_epochs(runs):
     return pandas.DataFrame(rows).set_index(["run", "epoch"]) if rows else pandas.DataFrame()
 
 
-def _frame_of_epoch(name, run, epoch, table, steady):
-    full = full_steps(table, run.global_batch)
+def _columns_of_epoch(run, epoch, table, steady):
+    """{column: array}, a value for each step and rank."""
     columns = {column: values.ravel() for column, values in table.items()}
-    frame = pandas.DataFrame(columns)
-    whole = ["epoch", "step", "rank", "samples", "global_samples"]
-    frame[whole] = frame[whole].astype("int64")
-    frame.insert(0, "run", name)
-    frame["full"] = full.repeat(table["rank"].shape[1])
-    frame["steady"] = epoch in steady
-    frame["useful"] = frame["seconds"] - frame["all_reduce"]
-    return frame
+    columns["full"] = full_steps(table, run.global_batch).repeat(table["rank"].shape[1])
+    columns["steady"] = numpy.full(len(columns["full"]), epoch in steady)
+    columns["useful"] = columns["seconds"] - columns["all_reduce"]
+    return columns
 
 
-def _frames_of_steps(name, run):
+def _tables_of(run):
     file = Path(run.file).parent / STEPS_NAME
-    steady = {epoch.epoch for epoch in steady_epochs(run)}
     try:
-        tables = read_steps(file)
+        return read_steps(file)
     except Unusable:
         if file.exists():
             raise
-        tables = {}  # a run whose steps nobody kept
-    return [_frame_of_epoch(name, run, epoch, table, steady) for epoch, table in sorted(tables.items())]
+        return {}  # a run whose steps nobody kept
+
+
+def _columns_of_run(name, run):
+    steady = {epoch.epoch for epoch in steady_epochs(run)}
+    for epoch, table in sorted(_tables_of(run).items()):
+        columns = _columns_of_epoch(run, epoch, table, steady)
+        yield {"run": numpy.full(len(columns["full"]), name, object), **columns}
 
 
 def frame_of_steps(runs):
     """A row for each step of each rank, where the run has a steps.csv: its columns, whether the step took the whole global
     batch (`full`) in an epoch that counts (`steady`), and `useful`, its seconds without the phase all_reduce."""
-    frames = [frame for name, run in zip(names_of(runs), runs) for frame in _frames_of_steps(name, run)]
-    if not frames:
+    parts = [columns for name, run in zip(names_of(runs), runs) for columns in _columns_of_run(name, run)]
+    if not parts:
         return pandas.DataFrame()
-    return pandas.concat(frames, ignore_index=True).set_index(["run", "epoch", "step", "rank"])
+    columns = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        missing = (numpy.full(len(part["run"]), math.nan) for part in parts)  # an older version did not write it
+        columns[name] = numpy.concatenate([part.get(name, nothing) for part, nothing in zip(parts, missing)])
+    frame = pandas.DataFrame(columns)
+    return frame.astype(dict.fromkeys(_WHOLE, "int64")).set_index(["run", "epoch", "step", "rank"])
