@@ -275,6 +275,21 @@ class Forms(CheckCase):
         self.accept("GPUs,ResNet50,ResNet152\n1,1,1.00\n4,2.53,3.26\n", [table])
         self.reject("GPUs,ResNet50,ResNet152\n1,1,1.00\n4,3.26,2.53\n", [table])
 
+    def test_a_hand_in_may_be_about_one_of_several_series(self):
+        scaling = study()[1]
+        scaling.rows += [["resnet18, 64 per rank", 1, 1, 30.0, 66.7, 1.0, 1.0],
+                         ["resnet18, 64 per rank", 2, 1, 16.0, 125, 1.875, 0.9375],
+                         ["resnet20, 64 global", 1, 1, 10.0, 200, 1.0, 1.0],
+                         ["resnet20, 64 global", 2, 1, 6.0, 333.3, 1.667, 0.833]]
+        self.accept("Network,GPUs,Time (s)\nResNet-18,1,30\nResNet-18,2,16\n", [scaling])
+        self.accept("GPUs,Time (s),Speedup\n1,10,1\n2,6,1.67\n", [scaling])
+        self.accept("GPUs,Time (s),Speedup\n1,10,1\n2,5.03,1.99\n4,2.9,3.45\n", [scaling])
+        check = self.reject("Network,GPUs,Time (s)\nResNet-20,1,10\nResNet-20,2,5.03\n", [scaling])
+        self.assertEqual(check.remarks, ["left out: series resnet20, 64 per rank, P 4"])
+        # Under the table's own name it has to have all.
+        self.assertEqual(self.check("series,ranks,epoch_seconds\nresnet18,1,30\nresnet18,2,16\n", "scaling",
+                                    [scaling]).rows_left_out, 5)
+
     def test_columns_of_each_batch(self):
         """As the layout nyu has them: what follows, follows within a batch."""
         table = Table("nyu_table_1_g1", "Question 2", [

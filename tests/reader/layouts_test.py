@@ -10,7 +10,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 from made import made_run  # noqa: E402
 from reader.base.estimate import exactly  # noqa: E402
 from reader.base.statistics import Spread  # noqa: E402
-from reader.handin.layouts import layout_tables  # noqa: E402
+from reader.handin.layouts import LAYOUTS, layout_tables  # noqa: E402
 from reader.handin.published import published  # noqa: E402
 from reader.study.figures import evaluate  # noqa: E402
 from reader.study.observation import Observation, Processor, observe_all  # noqa: E402
@@ -325,6 +325,27 @@ class Homework(LayoutCase):
             details = tables[4]
             self.assertEqual([cell(details, row, "marks") for row in (0, 1)],
                              ["one rank: disturbed" if disturbed else None, None])
+
+    def tables_with(self, limit, limited):
+        """(table, what it says) of all layouts, where runs on so many ranks have this limit; those that have such a row."""
+        points = [observation(ranks, 64, 10 / ranks, model) for model in ("resnet20", "resnet18") for ranks in (1, 2)]
+        points += [replace(one, processor=Processor.cpu, epoch=exactly(90.0)) for one in points if one.ranks == 1]
+        for one in points:
+            setattr(one, limit, one.ranks == limited)
+        for table in [table for name in LAYOUTS for table in layout(name, points)]:
+            ranks = [row[at] for row in table.rows for at, column in enumerate(table.columns) if column.key == "ranks"]
+            if limited == 1 or limited in ranks:
+                yield table, str(table.rows) + "\n".join(table.all_notes())
+
+    def test_no_figure_of_a_run_with_a_limit_is_without_its_mark(self):
+        """In a row of each table, or in a note below it."""
+        marks = {"disturbed": "disturbed", "oversubscribed": "more threads than cores", "includes_warm_up": "includes warm-up"}
+        for limit, mark in marks.items():
+            for limited in (1, 2):
+                for table, said in self.tables_with(limit, limited):
+                    with self.subTest(limit=limit, table=table.id, ranks=limited):
+                        laws = table.id.startswith("sa_miri_task_10_1")  # they have nothing, and the reason
+                        self.assertIn("*Not determined*: of a run on" if laws else mark, said)
 
     def test_a_row_has_the_marks_of_all_its_series(self):
         points = [observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9), observation(2, 128, 5)]

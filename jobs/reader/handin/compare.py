@@ -263,6 +263,18 @@ def _faults_of(check, match):
     return check.differing + row * check.rows_without_run + check.rows_left_out
 
 
+def _by_series(table):
+    """The rows of each series as a table of its own: a hand-in may be about one of them."""
+    keys = [column.key for column in table.columns]
+    names = dict.fromkeys(row[keys.index("series")] for row in table.rows) if "series" in keys else ()
+    parts = []
+    for name in names if len(names) > 1 else ():
+        part = Table(table.id, f"{table.title}: {name}", table.columns)
+        part.rows = [row for row in table.rows if row[keys.index("series")] == name]
+        parts.append(part)
+    return parts
+
+
 def _none(written, remark):
     return TableCheck(not_compared=[(heading, "") for heading in written.headings], remarks=[remark])
 
@@ -280,7 +292,8 @@ def check_table(name, written, tables):
         return _none(written, "it has too few columns of this table to be compared")
     if any(name.startswith(layout.replace("-", "_") + "_") for layout in LAYOUTS):
         return _none(written, "the runs do not give this table: runs are missing")
-    matches = [match for match in (_best_way(written, table) for table in tables) if _is_enough(match)]
+    candidates = [one for table in tables for one in (table, *_by_series(table))]
+    matches = [match for match in (_best_way(written, table) for table in candidates) if _is_enough(match)]
     most = max(map(Match.columns, matches), default=0)
     checks = [(_compare(match), match) for match in matches if match.columns() == most]
     if not checks:

@@ -4,6 +4,7 @@ sentences take them from here."""
 import math
 
 from ..base.estimate import UNKNOWN, Estimate
+from ..base.text import counted
 from .conclude import DOUBTS, doubts_of, judged, undecided
 from . import series as laws
 
@@ -17,7 +18,7 @@ def _doubt(points):
     """Why nothing follows from these observations; empty where it may."""
     for point in points:
         for code in doubts_of(point):
-            return f"of a run on {point.ranks} ranks: {DOUBTS[code].reason}"
+            return f"of a run on {counted(point.ranks, 'rank')}: {DOUBTS[code].reason}"
     return ""
 
 

@@ -1,7 +1,7 @@
 """One processor against another at P = 1: acceleration, not scaling."""
 
 from ..study.observation import merged, same_images
-from .point_table import count_cell, high_of, low_of
+from .point_table import count_cell, high_of, low_of, marks_of
 from .table import Field, Table
 
 BOOK_SOURCE = "Torres 2026, ch. 10"
@@ -20,6 +20,12 @@ def _same_work(a, b):
 
 def _processor_name(o):
     return f"{o.processor.value} ({o.source}{', ' + o.variant if o.variant else ''})"
+
+
+def _marks(slow, fast):
+    """What limits either of the two."""
+    marks = [(name, marks_of(one, ", ")) for name, one in (("slower", slow), ("faster", fast))]
+    return "; ".join(f"{name}: {words}" for name, words in marks if words)
 
 
 def _fields(slow, fast):
@@ -41,6 +47,7 @@ def _fields(slow, fast):
         Field("printed_ratio", "Ratio as printed", "ratio", printed),
         Field("printed_ratio_low", "at least", "ratio", low_of(printed)),
         Field("printed_ratio_high", "at most", "ratio", high_of(printed)),
+        Field("marks", "Marks", "text", _marks(slow, fast)),
     ]
 
 
