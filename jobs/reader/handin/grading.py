@@ -65,18 +65,25 @@ def _check_group(folder, word):
         return HandIn(refused=str(error).replace(os.fspath(folder), word)), []
 
 
+def _shared_runs(groups):
+    """{(group, other groups): runs of the group that those have as well}."""
+    owner = {id(run): name for name, (_, runs) in groups.items() for run in runs}
+    shared = {}
+    for copies in copies_among([run for _, runs in groups.values() for run in runs]):
+        for run in copies:
+            others = sorted({owner[id(other)] for other in copies} - {owner[id(run)]})
+            if others:
+                shared.setdefault((owner[id(run)], tuple(others)), []).append(run)
+    return shared
+
+
 def _add_copies(groups):
     """A remark on each group that has runs of another one. groups: {name: (HandIn, runs)}."""
-    owner = {id(run): name for name, (_, runs) in groups.items() for run in runs}
-    for copies in copies_among([run for _, runs in groups.values() for run in runs]):
-        names = sorted({owner[id(run)] for run in copies})
-        for name in names if len(names) > 1 else ():
-            own = [run for run in copies if owner[id(run)] == name]
-            others = first_few((printable(other) for other in names if other != name), _SHOWN)
-            runs = first_few((printable(folder_name(run.file)) for run in own), _SHOWN)
-            groups[name][0].remarks.append(Remark(
-                "copies-of-groups", [str(run.file) for run in own],
-                f"{amount(len(own), 'run', 'runs')} of the group ({runs}) also of {others}: the same times to the last digit"))
+    for (name, others), runs in _shared_runs(groups).items():
+        names = first_few((printable(folder_name(run.file)) for run in runs), _SHOWN)
+        text = (f"{amount(len(runs), 'run is', 'runs are')} also of {first_few(map(printable, others), _SHOWN)}, with the same "
+                f"times to the last digit: {names}")
+        groups[name][0].remarks.append(Remark("copies-of-groups", [str(run.file) for run in runs], text))
 
 
 def _row(name, found):
@@ -100,7 +107,8 @@ def _group_json(name, found):
     remarks = [{"code": remark.code, "contradiction": remark.contradiction, "text": remark.text, "runs": remark.runs,
                 "figures": remark.figures} for remark in found.remarks]
     return {"group": name, "agrees": not found.faults(), "refused": found.refused or None, "runs": found.runs,
-            "remarks": remarks, "tables": [_table_json(*table) for table in found.tables], "not_looked_at": found.unseen}
+            "remarks": remarks, "tables": [_table_json(*table) for table in found.tables],
+            "not_looked_at": found.unseen}
 
 
 def write_check(word, groups):
@@ -116,8 +124,8 @@ def write_check(word, groups):
 
 
 def compare_hand_in(word, places, study, observations, out=""):
-    """Prints how the tables in `word`, a file or folder, compare with the runs, and what does not fit together in these.
-    Raises Failed if anything differs."""
+    """Prints how the tables in `word`, a file or folder, compare with the runs, and what does not fit together in
+    these. Raises Failed if anything differs."""
     found = check_hand_in(path_of(word), tables_of_study(study, observations), word)
     found.runs = len(study.runs)
     found.remarks = remarks_on_study(study, places) if places else remarks_on_runs(study.runs)
@@ -130,15 +138,16 @@ def compare_hand_in(word, places, study, observations, out=""):
 
 def _line_of(name, found):
     """One line for a group."""
+    codes = ", ".join(sorted({remark.code for remark in found.remarks}))
     faults = found.faults() or f"all agree: {found.compared()}, {amount(found.runs, 'run', 'runs')}"
     notes = len(found.remarks) - len(found.contradictions())
     more = f"; {amount(notes, 'note', 'notes')} on the runs" if notes else ""
-    return f"{printable(name, 200)}: {faults}{more}"
+    return f"{printable(name, 200)}: {faults}{more}{f' ({codes})' if codes else ''}"
 
 
 def check_class(word, out=""):
-    """Checks each folder in `word` as the hand-in of a group, which has its runs and its tables in it. Prints a line for each,
-    and compares the runs of all groups. Raises Failed if there is a fault in any."""
+    """Checks each folder in `word` as the hand-in of a group, which has its runs and its tables in it. Prints a line
+    for each, and compares the runs of all groups. Raises Failed if there is a fault in any."""
     place = path_of(word)
     if not os.path.isdir(place):
         raise Unusable(f"{word}: it is no directory; name the runs of a hand-in before --check, or a directory with a "
@@ -147,7 +156,8 @@ def check_class(word, out=""):
         names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     groups = {name: _check_group(os.path.join(place, name), os.path.join(word, name)) for name in names}
     if not any(runs and found.tables for found, runs in groups.values()):
-        raise Unusable(f"{word}: no folder in it holds both runs and tables; name the runs of a hand-in before --check, or "
+        raise Unusable(f"{word}: no folder in it holds both runs and tables; name the runs of a hand-in before "
+                       f"--check, or "
                        "a directory with a folder for each group")
     _add_copies(groups)
     checked = {name: found for name, (found, _) in groups.items()}
