@@ -112,6 +112,8 @@ class Written(CheckCase):
                             ('a,b\n1,"2\n3', "line 2: a quote is not closed"),
                             ('a,b\n1,"2"3\n', "line 2: text follows a closing"),
                             (b"a,b\n1,\x002\n", "it is not a text"), ("a,b\n1," + "2" * 200_000, "a cell is too long"),
+                            ("a,b\n" + "1,2\n" * 2001, "2001 rows and 2 columns, more than the 2000"),
+                            ("a," * 2001 + "b\n" + "1," * 2001 + "2\n", "1 rows and 2002 columns"),
                             ("a,b\n" + "1,2\n" * 1_000_001, "more than the 4000000")):
             with self.subTest(fault=fault), self.assertRaisesRegex(Unusable, f"table.csv: .*{fault}"):
                 self.read(text)

@@ -1,5 +1,5 @@
-"""Hand-ins of a class: each group's tables against its runs, its runs against their records, and the groups' runs against
-each other."""
+"""Hand-ins of a class: each group's tables against its runs, its runs against their records, and the groups' runs
+against each other."""
 
 import contextlib
 import csv
@@ -24,7 +24,8 @@ def times_of(group, ranks, repeat):
     """Steps of about 0.1 s, which differ from run to run in their last digits."""
     def times(epoch, step, rank):
         noise = 1e-6 * (1 + group * 7 + ranks * 3 + repeat) * (epoch + 0.1 * step + 0.01 * rank)
-        return {"forward": 0.03 + noise, "backward": 0.06, "all_reduce": 0.004 * ranks, "optimizer": 0.005, "other": 0.001}
+        return {"forward": 0.03 + noise, "backward": 0.06, "all_reduce": 0.004 * ranks, "optimizer": 0.005,
+                "other": 0.001}
 
     return times
 
@@ -87,10 +88,12 @@ class Class(ClassCase):
             self.group(name, number)
         rows = self.rows()
         self.assertEqual(self.last, "")
-        self.assertEqual(self.printed.splitlines()[0], f"a: all agree: {rows['a']['figures']} figures in 2 tables, 4 runs")
+        self.assertEqual(self.printed.splitlines()[0], f"a: all agree: {rows['a']['figures']} figures in 2 tables, 4 "
+                                                       f"runs")
         self.assertIn("All 3 groups agree.", self.printed)
         for row in rows.values():
-            self.assertEqual((row["agrees"], row["tables"], row["runs"], row["remarks"], row["notes"], row["differing"]),
+            self.assertEqual((row["agrees"], row["tables"], row["runs"], row["remarks"], row["notes"],
+                              row["differing"]),
                              ("yes", "2", "4", "", "", "0"))
             self.assertGreater(int(row["figures"]), 15)
 

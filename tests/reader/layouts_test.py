@@ -327,7 +327,8 @@ class Homework(LayoutCase):
                              ["one rank: disturbed" if disturbed else None, None])
 
     def tables_with(self, limit, limited):
-        """(table, what it says) of all layouts, where runs on so many ranks have this limit; those that have such a row."""
+        """(table, what it says) of all layouts, where runs on so many ranks have this limit; those that have such a
+        row."""
         points = [observation(ranks, 64, 10 / ranks, model) for model in ("resnet20", "resnet18") for ranks in (1, 2)]
         points += [replace(one, processor=Processor.cpu, epoch=exactly(90.0)) for one in points if one.ranks == 1]
         for one in points:
@@ -339,7 +340,8 @@ class Homework(LayoutCase):
 
     def test_no_figure_of_a_run_with_a_limit_is_without_its_mark(self):
         """In a row of each table, or in a note below it."""
-        marks = {"disturbed": "disturbed", "oversubscribed": "more threads than cores", "includes_warm_up": "includes warm-up"}
+        marks = {"disturbed": "disturbed", "oversubscribed": "more threads than cores",
+                 "includes_warm_up": "includes warm-up"}
         for limit, mark in marks.items():
             for limited in (1, 2):
                 for table, said in self.tables_with(limit, limited):

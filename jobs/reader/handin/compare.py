@@ -174,8 +174,9 @@ class _Bases:
 
     def add(self, own, shown):
         series, ranks = self._place(own)
-        all_ranks = [self._place(row)[1] for row in self._table.rows if self._place(row)[0] == series]
-        if ranks is not None and ranks == min(all_ranks):
+        places = map(self._place, self._table.rows)
+        fewest = min((other for group, other in places if group == series and other is not None), default=None)
+        if ranks is not None and ranks == fewest:
             self._shown[series] = shown
 
 

@@ -81,8 +81,9 @@ def _add_copies(groups):
     """A remark on each group that has runs of another one. groups: {name: (HandIn, runs)}."""
     for (name, others), runs in _shared_runs(groups).items():
         names = first_few((printable(folder_name(run.file)) for run in runs), _SHOWN)
-        text = (f"{amount(len(runs), 'run is', 'runs are')} also of {first_few(map(printable, others), _SHOWN)}, with the same "
-                f"times to the last digit: {names}")
+        theirs = first_few(map(printable, others), _SHOWN)
+        count = amount(len(runs), "run is", "runs are")
+        text = f"{count} also of {theirs}, with the same times to the last digit: {names}"
         groups[name][0].remarks.append(Remark("copies-of-groups", [str(run.file) for run in runs], text))
 
 

@@ -10,6 +10,7 @@ from ..base.json_view import InputFile
 from .text_input import decoded_text
 
 _MOST_BYTES = 4_000_000
+_MOST_CELLS = 2000  # of a row or a column: the tables of a study have fewer
 _MOST_LINES = 100  # that tell the separator
 _SEPARATORS = ",;\t"
 _QUOTED = re.compile('"(?:[^"]|"")*"')
@@ -91,6 +92,9 @@ def read_hand_table(path, name=None):
     headings, rows = [heading.strip() for heading in rows[0].cells], rows[1:]
     if not rows:
         file.refuse("it has headings only, and no row")
+    if max(len(rows), len(headings)) > _MOST_CELLS:
+        file.refuse(f"it has {len(rows)} rows and {len(headings)} columns, more than the {_MOST_CELLS} that are "
+                    f"compared")
     for row in rows:
         if len(row.cells) != len(headings):
             file.refuse(f"{row.where} has {len(row.cells)} cells, but there are {len(headings)} headings")

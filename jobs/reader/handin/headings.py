@@ -2,14 +2,16 @@
 Spanish and Catalan."""
 
 import re
+from functools import lru_cache
 
 from .written import unit_of_heading, words_of, written_numbers
 
 # Words that say nothing about what is measured.
 _FILLERS = frozenset("""
-    # 2 2nd a an and at average avg by d de del each el elapsed en for from global in it its l la las los mean measured
-    median mi my no nombre nuestra nuestro num number numero obtained of on our paral parallel per por relative s sec second
-    seconds segona segons segon segunda segundos state steady the to total train training with x""".split())
+    # 2 2nd a an and at average avg by d de del each el elapsed en for from global in it its l la las los mean
+    measured median mi my no nombre nuestra nuestro num number numero obtained of on our paral parallel per por
+    relative s sec second seconds segona segons segon segunda segundos state steady the to total train training
+    with x""".split())
 _EPOCH_WORDS = frozenset("epoch epochs epoca epocas epoques".split())
 _TIME_WORDS = frozenset("clock duracion duration ejecucio ejecucion execucio execution runtime t temps tiempo "
                         "time wall walltime".split())
@@ -48,10 +50,11 @@ _QUANTITIES = (
      efficiency, efficiency %, eff, eff %, effic, efic, e, e p, scaling efficiency, eficiencia, eficacia"""),
 )
 _STRUCTURE = ("ranks", "model", "batch", "batch of a rank")
+# Parts of words that say of a column of numbers that it is no figure of speed.
 _HARMLESS = re.compile("|".join(r"""
-    accura acuracy \bacc\b batch comentari comment cores?\b cost date energ epochs?\b \bgb\b grade group grup host images?\sof
-    job joule learning loss lote \blr\b memor node nota note observa param perdid points precis price puntos remark repeat
-    \bruns?\b seed semilla steps?\b tarea tasca task thread watt \bwh\b""".split()))  # no figure of speed
+    accura acuracy \bacc\b batch comentari comment cores?\b cost date energ epochs?\b \bgb\b grade group grup
+    host images?\sof job joule learning loss lote \blr\b memor node nota note observa param perdid points precis
+    price puntos remark repeat \bruns?\b seed semilla steps?\b tarea tasca task thread watt \bwh\b""".split()))
 _LIKE = (("time", r"time|tiemp|temps|durac|durat|second|segund|segon|\bms\b|minut"),
          ("speedup", r"speed|acel|accel|ganan|guany|faster|rapid|\btimes\b|ratio"),
          ("efficiency", r"effic|\beff|efic|scal|escal|percent"),
@@ -60,6 +63,7 @@ _BY_WORDS = {frozenset(words.split()): (name, keys) for name, keys, phrases in _
              for words in phrases.split(",")}
 
 
+@lru_cache(maxsize=10_000)
 def quantity_of(heading):
     """What a heading names, and the keys of columns that have it: ("speedup", ("speedup", ...)); ("", ()) where nobody
     knows."""

@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 _MOST_EXPONENT = 300
@@ -59,6 +60,7 @@ def unit_named(text):
     return _BY_WORD.get(text) or _BY_WORD.get(text.partition("/")[0].strip())
 
 
+@lru_cache(maxsize=10_000)
 def unit_of_heading(heading):
     """Of "Time (ms)", "Time [ms]", "full step, ms", "epoch_s", "ms/step"; None where there is none."""
     bracketed = [unit_named(part) for part in _IN_BRACKETS.findall(heading)]
@@ -80,12 +82,14 @@ def _read(text, pattern):
     return WrittenNumber(value, 0.5 * 10.0 ** (power - len(decimals)), unit_named(unit))
 
 
+@lru_cache(maxsize=100_000)
 def written_numbers(cell):
-    """Every way to read a cell as a number: with commas or points between thousands. None if it is no number."""
+    """Every way to read a cell as a number, as a tuple, with commas or points between thousands; empty if it is
+    none."""
     text = _SPREAD.split(cell)[0]
     text = text[_LEADING.match(text).end():].rstrip()
     numbers = [_read(text, pattern) for pattern in _READINGS]
-    return [number for number in numbers if number is not None]
+    return tuple(number for number in numbers if number is not None)
 
 
 def _bare(text):
@@ -94,6 +98,7 @@ def _bare(text):
     return "".join(c for c in letters if not unicodedata.combining(c))
 
 
+@lru_cache(maxsize=100_000)
 def plain_name(text):
     """Letters and digits of a name, in small letters, without what stands in brackets or after a comma."""
     return "".join(re.findall("[a-z0-9]", _bare(re.split("[(,]", text)[0])))
