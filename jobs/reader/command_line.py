@@ -110,7 +110,7 @@ class CommandLine(argparse.ArgumentParser):
     def _row(self, action):
         names = ",".join(action.option_strings)
         value = action.metavar if action.nargs != 0 and action.metavar else ""
-        label = f"  {names} {value}".rstrip() if names else f"  {value} ..." if action.nargs == "*" else f"  {value}"
+        label = f"  {names} {value}".rstrip() if names else f"  {value} ..."
         text = action.help or ""
         if names and action.dest != "help" and not text.endswith("]"):
             text += " [off]" if action.nargs == 0 else f" [{_shown(action.default) if action.default else 'none'}]"

@@ -89,6 +89,7 @@ class Step(unittest.TestCase):
         a, b = run_of("one", [10], 1, 0), run_of("two", [10], 1, 0.2, rank_batch=20)
         self.assertIsNotNone(said(a, b, "step").figures["phase"])
         self.assertIn("(each rank has 10 images in A, 20 in B)", said(a, b, "step").text)
+        self.assertIsNone(said(a, disturb(b), "step").figures["phase"])
 
     def test_the_table_adds_up(self):
         both = compare(run_of("one", [10], 1, 0), run_of("two", [12], 1, 0.2))
@@ -208,6 +209,8 @@ class Curves(unittest.TestCase):
         self.assertEqual((learned["epochs"], loss.known, len(loss.epochs)), (10_000, 10_000, MOST_CURVE_POINTS))
         self.assertEqual((loss.epochs[0], loss.epochs[-1]), (1, 10_000))
         self.assertEqual(loss.values, [epoch - 1 for epoch in loss.epochs])
+        few = learning_of(made_run(epochs=[1.0] * (MOST_CURVE_POINTS + 1)))["loss"].epochs
+        self.assertEqual((few[249], few[250]), (250, 252))  # one in the middle is left out
         self.assertEqual(learned["accuracy"].known, 9_999)
         self.assertEqual((len(learned["val_accuracy"].epochs), learned["val_accuracy"].epochs[0]), (100, 100))
 

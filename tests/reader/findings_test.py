@@ -12,10 +12,12 @@ from reader.base.estimate import Estimate, exactly  # noqa: E402
 from reader.findings.choice import sweet_spot  # noqa: E402
 from reader.findings.doubts import doubts  # noqa: E402
 from reader.findings.study_findings import findings  # noqa: E402
+from reader.findings.waiting import what_waits  # noqa: E402
 from reader.runs.places import Attempt, Study, Unreadable  # noqa: E402
 from reader.study.figures import evaluate  # noqa: E402
 from reader.study.observation import Observation  # noqa: E402
 from reader.study.series import make_series  # noqa: E402
+from reader.study.waiting import LateRank  # noqa: E402
 from reader.tables.study_tables import study_tables  # noqa: E402
 from said import by_code, disturb, figures_of, found, named, of_parts, runs_of, set_efficiency, text_of  # noqa: E402
 
@@ -202,6 +204,13 @@ class Waiting(unittest.TestCase):
         self.assertAlmostEqual(slow.figures["late_seconds"], 0.8)
         self.assertIn("rank 1 on node-b, whose steps are 800.0 ms longer", slow.text)
         self.assertIsNone(late(0.1).figures["rank"])
+        # Half of the waiting, which is 2.5 s of an epoch of five steps, is 250 ms of a step.
+        for seconds, rank in ((0.26, 1), (0.24, None)):
+            runs = self.study((5, 7.6, 7.7, 8), 0.5)
+            series = figures_of(runs)[0]
+            series.points[1].waits.late = LateRank(1, "node-b", 0.9, seconds)
+            self.assertAlmostEqual(series.points[1].losses.waiting, 2.5)
+            self.assertEqual(what_waits(series, series.points[1]).figures["rank"], rank)
 
 
 class Communication(unittest.TestCase):
@@ -233,7 +242,7 @@ class Communication(unittest.TestCase):
             return by_code(runs, "communication").figures["blamed"]
 
         self.assertAlmostEqual(blamed(6, 6), 11)
-        self.assertIsNone(blamed(5, 7.5))
+        self.assertIsNone(blamed(6, 9))
 
 
 class Steps(unittest.TestCase):
@@ -262,6 +271,9 @@ class Rounding(unittest.TestCase):
                                 ([6.9, 6.9], "hidden"), ([6.1, 6.4, 6.5], "open")):  # fmt: skip
             self.assertEqual(self.effect(repeats(1, [10, 10]), repeats(2, seconds)), effect, seconds)
 
+    def test_doubtful_runs_have_no_side_of_a_bound(self):
+        self.assertEqual(self.effect(repeats(1, [10, 10]), [disturb(run) for run in repeats(2, [9, 9])]), "held back")
+
     def test_single_runs_near_a_bound_leave_it_open(self):
         self.assertEqual(self.effect(repeats(1, [10]), repeats(2, [6.4])), "open")
         self.assertEqual(self.effect(repeats(1, [10]), repeats(2, [6.45]), efficiency=0.6), "unchanged")
@@ -276,7 +288,9 @@ class Rounding(unittest.TestCase):
                       for ranks, epoch in ((1, one), (4, four))]  # fmt: skip
             return [f for f in findings(Study(), evaluate(make_series(logged))) if f.code == "rounding"]
 
-        self.assertEqual(said(Estimate(14, 13.5, 14.5), Estimate(5, 4.5, 5.5)), [])
+        for coarse in ((Estimate(14, 13.5, 14.5), Estimate(5, 4.5, 5.5)), (Estimate(14, 13.5, 14.5), exactly(5)),
+                       (exactly(14), Estimate(5, 4.5, 5.5))):  # fmt: skip
+            self.assertEqual(said(*coarse), [])
         (rounding,) = said(Estimate(13.6, 13.5875, 13.6125), Estimate(5.376, 5.3725, 5.3795))
         self.assertAlmostEqual(rounding.figures["rounded"].value, 0.7)
         self.assertAlmostEqual(rounding.figures["rounded"].low, 13.5 / 5.5 / 4)
@@ -299,20 +313,20 @@ class Serial(unittest.TestCase):
         self.assertFalse(self.serial((2, [4.9, 6, 10.5]))["serial_fraction"].determined)
 
     def test_no_table_has_a_fraction_or_limit_that_the_sentence_disowns(self):
-        cells = ("amdahl", "amdahl_speedup", "amdahl_limit")
+        cells = ("amdahl", "amdahl_range", "amdahl_speedup", "amdahl_limit")
 
         def shown(runs):
             table = table_of(runs, "serial_fraction")
             return [table.json()["rows"][0][table.column(key)] is not None for key in cells]
 
-        self.assertEqual(shown(repeats(1, [10]) + repeats(2, [6, 6, 6.5])), [True, True, True])
-        self.assertEqual(shown(repeats(1, [10]) + repeats(2, [4.9, 6, 6.5])), [True, True, False])
-        self.assertEqual(shown(repeats(1, [10]) + repeats(2, [4.9, 6, 10.5])), [False, False, False])
+        self.assertEqual(shown(repeats(1, [10]) + repeats(2, [6, 6, 6.5])), [True] * 4)
+        self.assertEqual(shown(repeats(1, [10]) + repeats(2, [4.9, 6, 6.5])), [True] * 3 + [False])
+        self.assertEqual(shown(repeats(1, [10]) + repeats(2, [4.9, 6, 10.5])), [False] * 4)
         # Longer on two ranks: 250 % of it would be serial.
-        self.assertEqual(shown(runs_of([(1, 10), (2, 17.5)])), [False, False, False])
+        self.assertEqual(shown(runs_of([(1, 10), (2, 17.5)])), [False] * 4)
         # No step from 4 to 8 fits a speedup of 4 on 8 after 1.2 on 4.
-        self.assertEqual(shown(runs_of([(1, 10), (2, 9.5), (4, 8.8), (8, 2.5)])), [False, False, False])
-        self.assertEqual(shown(runs_of([(1, 10), (2, 4.9)])), [False, False, False])
+        self.assertEqual(shown(runs_of([(1, 10), (2, 9.5), (4, 8.8), (8, 2.5)])), [False] * 4)
+        self.assertEqual(shown(runs_of([(1, 10), (2, 4.9)])), [False] * 4)
 
     def test_shares_above_the_whole_are_not_determined(self):
         def shown(step, epoch):
@@ -326,11 +340,21 @@ class Serial(unittest.TestCase):
         self.assertEqual(both, [None, None])
         self.assertEqual(shown(0.9, 4.9), [None, None])
 
+    def test_fractions_of_one_point_have_the_range_of_its_repeats(self):
+        from reader.study.serial import gustafson, karp_flatt
+
+        runs = repeats(1, [10, 10]) + [named(made_run(ranks=2, epochs=(9, 6 + n), step=0.12 + n / 50), f"w{n}") for n in (0, 1)]
+        for fraction in (karp_flatt, gustafson):
+            found = fraction(figures_of(runs)[0].points[1])
+            self.assertLess(found.low - 1e-9, found.value)
+            self.assertLess(found.value, found.high)
+
     def test_doubtful_runs_have_no_fraction_in_the_table_either(self):
         runs = runs_of([(1, 10), (2, 6)])
         self.assertAlmostEqual(table_of(runs, "serial_fraction").rows[0][4].value, 0.2)
         disturb(runs[1])
         table = table_of(runs, "serial_fraction")
+        self.assertEqual(table.rows[0][table.column("amdahl_range")], None)
         self.assertEqual([key for _, key, _ in table.undetermined()], ["amdahl", "amdahl_speedup", "amdahl_limit", "karp_flatt",
                                                                       "gustafson"])  # fmt: skip
 
@@ -381,6 +405,7 @@ class Choice(unittest.TestCase):
 
         self.assertEqual(spots(10.5, "time"), [4])
         self.assertEqual(spots(9.5, "time"), [2, 4])
+        self.assertEqual(spots(10, "time"), [4])  # as fast at best, and slower else
         # 20 / 2T is 0.8 at 12.5 s.
         self.assertEqual(spots(12.4, "efficiency"), [2])
         self.assertEqual(spots(12.6, "efficiency"), [1, 2])
@@ -391,6 +416,13 @@ class Choice(unittest.TestCase):
 
         self.assertEqual(spots(10.4), [2, 4])
         self.assertEqual(spots(10.6), [4])
+
+    def test_without_a_base_nothing_is_said_of_efficiency(self):
+        runs = runs_of([(1, 20), (2, 11), (4, 6)])
+        disturb(runs[0])
+        choice = by_code(runs, "choice").figures
+        self.assertEqual((choice["time"], choice["left_out"]), ([4], [1]))
+        self.assertNotIn("efficiency", choice)
 
     def test_one_number_of_ranks_is_no_choice(self):
         self.assertIsNone(by_code(runs_of([(2, 6)]), "choice"))

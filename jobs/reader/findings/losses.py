@@ -18,7 +18,7 @@ _REST = "uneven ranks and time between steps"
 
 def which_factor_costs_most(series, f):
     base, whole = series.points[0], f.factors["global"]
-    if not whole < NOTHING_LOST or (f.losses and not is_determined(base, f)) or not may_conclude(base.point, f.point):
+    if not whole < NOTHING_LOST or not (is_determined(base, f) if f.losses else may_conclude(base.point, f.point)):
         return None
     text = f"At {rank_words(f.ranks())} {percent(1 - whole)} of the global efficiency is lost"
     most = costliest(base, f)

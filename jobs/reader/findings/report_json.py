@@ -40,7 +40,7 @@ def _losses(base, f):
         return None
     loss, most = f.losses, most_lost(base, f)
     return {"lost": loss.lost, "phases": {phase: loss.phases[phase] for phase in PHASES}, "waiting": loss.waiting,
-            "spread": lost_margin(base, f), "determined": is_determined(base, f), "rest": loss.rest,
+            "spread": loss.lost_spread, "margin": lost_margin(base, f), "determined": is_determined(base, f), "rest": loss.rest,
             "most": most and most.key}  # fmt: skip
 
 
