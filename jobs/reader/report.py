@@ -43,7 +43,7 @@ def _add_outputs(line):
     line.add_choice("--plots", ("auto", "on", "off"), default="auto",
                     help="Draws plots and report.html with Python's matplotlib; auto: if it is installed")  # fmt: skip
     line.add_argument("--slides", action="store_true",
-                      help="Also writes slides.pdf, each page with a figure, a table and facts")  # fmt: skip
+                      help="Also writes slides.html, a sheet for each task with figure, table and facts, to complete and print")  # fmt: skip
 
 
 def command_line():
@@ -216,7 +216,7 @@ def _draw(options):
 
     folder = start.path_of(options.out)
     output.write_all(folder, read_report(folder), ("png", "pdf"), options.slides)
-    print(f"Drawn: report.html, plots/*.png, plots/*.pdf{', slides.pdf' if options.slides else ''}")
+    print(f"Drawn: report.html, plots/*.png, plots/*.pdf{', slides.html' if options.slides else ''}")
 
 
 def _write(options, report, draws):

@@ -33,10 +33,11 @@ if HAS_MATPLOTLIB:
     import real_images_report
     from reader.base.text import cell_text
     from reader.charts import (
-        bandwidth, bars, batches, communication, confusion, factors, lines, phases, predictions, quantity, slides,
+        bandwidth, bars, batches, communication, confusion, factors, lines, phases, predictions, quantity,
     )  # fmt: skip
     from reader.charts.chart import LOG, new_figure
-    from reader.page import output
+    from reader.charts.every_chart import charts_of
+    from reader.page import sheets
 
 LONG = ", a label that goes on and on, and says everything about the options of its runs"
 ODD = 'a <script>alert("1")</script> & $x$'
@@ -94,7 +95,7 @@ class Charts(unittest.TestCase):
         # They are the figures of a layout's tables, and where there is no layout lines show the same.
         layouts = {"book": [made.table("book_task_10_7_speedup", "Task 10.7: speedup")]}
         charts = self.charts_by_name(made.report(both, layouts=layouts))
-        tables = slides.charts_of_table(layouts["book"][0], charts.values())
+        tables = sheets.charts_of_table(layouts["book"][0], charts.values())
         self.assertEqual([chart.name for chart in tables], ["weak-speedup-bars"])
         self.assertNotIn("weak-speedup-bars", self.charts_by_name(made.report(both)))
         self.assertIsNone(bars.side_by_side_chart("n", "t", "", both * 3, quantity.SPEEDUP))
@@ -106,7 +107,7 @@ class Charts(unittest.TestCase):
             for one, batch in zip(series["points"], (64, 32, 16)):
                 one["rank_batch"] = batch
             series["points"].append({**series["points"][0], "rank_batch": 128})
-            charts = output.charts_of(made.report([series, alone]))
+            charts = charts_of(made.report([series, alone]))
             self.assertGreater(len(charts), 10)
             for chart in charts:
                 axes = chart.figure().axes[0]
@@ -200,7 +201,7 @@ class Charts(unittest.TestCase):
 
     @staticmethod
     def charts_by_name(report):
-        return {chart.name: chart for chart in output.charts_of(report)}
+        return {chart.name: chart for chart in charts_of(report)}
 
     def test_a_run_alone_shows_how_it_learned(self):
         charts = self.charts_by_name(made.report([made.alone("m", "runs/one")], runs=[made.run("runs/one")]))
@@ -295,71 +296,51 @@ class Charts(unittest.TestCase):
                                made.table("sa_miri_task_10_9_speedup", "Task 10.9: speedup")]}  # fmt: skip
         single = made.series("one", [made.point(1, 8.0)], scaling="single")
         report = made.report([*several, single], layouts=layouts)
-        charts = slides.with_task_numbers(report, output.charts_of(report))
+        charts = sheets.with_task_numbers(report, charts_of(report))
         titles = {chart.name: chart.title for chart in charts}
         self.assertEqual(titles["weak-speedup"], "Task 10.8, Task 10.9: Speedup, weak scaling")
         self.assertEqual(titles["m2-64-per-rank-efficiency"], "Task 10.7: m2, 64 per rank: efficiency")
         self.assertEqual(titles["m1-64-per-rank-efficiency"], "m1, 64 per rank: efficiency")
         self.assertTrue(titles["single-epoch-time"].startswith("Task 10.3: "))
-        pages = slides.pages_of(report, charts)
-        self.assertEqual([page.title for page in pages if page.charts][0], "Task 10.3: the CPU as baseline")
+        made_sheets = sheets.sheets_of(report, [(chart, b"png") for chart in charts])
+        titles = ["Task 10.3: the CPU as baseline", "Task 10.7: m2", "Task 10.8: speedup", "Task 10.9: speedup"]
+        self.assertEqual([sheet.title for sheet in made_sheets], titles)
+        self.assertEqual([sum(len(block.content) for block in sheet.charts) for sheet in made_sheets], [1, 4, 1, 1])
 
-    def test_all_lies_within_pictures_and_slides(self):
+    def test_the_book_asks_for_three_slides_with_its_titles(self):
+        both = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
+        words = {"epoch_time": "epoch time (s)", "throughput": "throughput", "speedup": "speedup", "efficiency": "efficiency"}
+        layouts = {"book": [made.table("book_task_10_3", "Task 10.3: the CPU as baseline"),
+                            *[made.table(f"book_task_10_7_{key}", f"Task 10.7: {word}") for key, word in words.items()]]}  # fmt: skip
+        report = made.report(both, layouts=layouts)
+        drawn = [(chart, b"png") for chart in charts_of(report)]
+        found = [(sheet.title, [view.title for view in sheet.tables], [one.alternative for block in sheet.charts for one in block.content])
+                 for sheet in sheets.sheets_of(report, drawn)]  # fmt: skip
+        self.assertEqual([one[:2] for one in found], [
+            ("Task 10.3: the CPU as baseline", [""]),
+            ("Task 10.7: Absolute performance", ["Task 10.7: epoch time (s)", "Task 10.7: throughput"]),
+            ("Task 10.7: Scaling behavior", ["Task 10.7: speedup", "Task 10.7: efficiency"]),
+            ("Task 10.7: Generalization", []),
+        ])  # fmt: skip
+        self.assertEqual([len(one[2]) for one in found], [0, 2, 2, 0])
+        self.assertTrue(found[2][2][0].startswith("Chart. Speedup, weak scaling."))
+
+    def test_facts_of_a_sheet_are_about_its_chart(self):
+        several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
+        findings = [{"about": about, "text": text} for about, text in (
+            ("m1, 64 per rank", "Its speedup is 2."), ("m1, 64 per rank", "Other."), ("m9", "A speedup of others."))]  # fmt: skip
+        report = made.report(several, findings=findings)
+        found = {sheet.title: sheet.facts for sheet in sheets.sheets_of(report, [(one, b"png") for one in charts_of(report)])}
+        self.assertEqual(found["Speedup, weak scaling"], ["m1, 64 per rank: Its speedup is 2."])
+        self.assertNotIn("m1, 64 per rank: speedup", found)  # which the combined one has
+
+    def test_all_lies_within_pictures(self):
         several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
         report = made.report([*several, made.series("one", [made.point(1, 8.0)], scaling="single")])
-        charts = output.charts_of(report)
-        figures = [chart.figure() for chart in charts]
-        figures += [slides.draw_page(page, "1 / 1", "rueda") for page in slides.pages_of(report, charts)[::4]]
-        for figure in figures:
+        for figure in [chart.figure() for chart in charts_of(report)]:
             box = figure.get_tightbbox(figure.canvas.get_renderer())  # inches
             width, height = figure.get_size_inches()
             self.assertTrue(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, box)
-
-    def test_a_slide_names_what_it_leaves_out(self):
-        columns = ["model", *[f"a column of {i}" for i in range(20)], "remark"]
-        rows = [["m", *["123456789"] * 20, "-"]] * 30
-        facts = [f"Fact {i}." for i in range(9)]
-        texts = self.texts_of(slides.Page("Wide", [], columns, rows, facts, False))
-        (note,) = [one for one in texts if one.startswith("Not shown here, see report.html: ") and "column" in one]
-        shown = [one for one in columns if one in [text.replace("\n", " ") for text in texts]]
-        note = note.replace("\n", " ")
-        self.assertEqual([one for one in columns if one not in shown and f"“{one}”" not in note], [])
-        self.assertIn("empty column “remark”", note)
-        count = int(re.search(r"(\d+) rows", note)[1])
-        self.assertEqual(texts.count("m"), 30 - count)
-        # By ranks some columns are left out between others, and ranges.
-        columns = ["s", *[f"P = {2**i}" for i in range(14)]]
-        rows = [[f"net{LONG}", *["1234567.8 (1234567.1–1234568.9)"] * 14]]
-        texts = self.texts_of(slides.Page("Ranks", [], columns, rows, facts, True))
-        (note,) = [one.replace("\n", " ") for one in texts if "column" in one]
-        self.assertEqual([one for one in columns if one not in texts and f"“{one}”" not in note], [])
-        self.assertIn("; ranges", note)
-        self.assertEqual(sum("Fact" in one for one in texts), 6)
-        self.assertIn("Not shown here, see report.html: 3 facts", texts)
-
-    def test_names_keep_their_brackets_where_ranges_are_left_out(self):
-        gpus = ["GPU (H100)", "GPU (A100)"]
-        rows = [[f"net{LONG}{LONG}", one, *["1234567.8 (1234567.1–1234568.9)"] * 9] for one in gpus]
-        texts = self.texts_of(slides.Page("Two", [], list("abcdefghijk"), rows, [], False))
-        self.assertIn("1234567.8", texts)
-        self.assertLessEqual(set(gpus), set(texts))
-
-    @staticmethod
-    def texts_of(page):
-        return [words.get_text() for words in slides.draw_page(page, "1 / 1", "rueda").texts]
-
-    def test_a_chart_that_its_legend_would_squash_has_a_slide_of_its_own(self):
-        several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(12)]
-        for count, wanted in ((1, 1), (12, 2)):
-            chart = lines.chart("weak", "Weak", "", several[:count], quantity.EPOCH_TIME, least=1)
-            page = slides.Page("Weak", [chart], chart.columns, chart.rows, chart.remarks, True)
-            pages = slides.in_proportion(page)
-            self.assertEqual([len(one.charts) for one in pages], [1, 0][:wanted])
-            axes = slides.draw_page(pages[0], "1 / 2", "rueda").axes[0]
-            size = axes.get_window_extent()
-            self.assertGreater(size.height, 0.35 * size.width)
-            self.assertEqual(len(axes.get_legend().get_texts()), len(labels(drawn(chart.draw))))
-        self.assertEqual(pages[1].rows, chart.rows)
 
     def test_numbers_read_as_in_the_programs_own_tables(self):
         for cell, show, wanted in (
@@ -418,7 +399,7 @@ class Files(unittest.TestCase):
         header, archive = self.folder / "reader_archive.hpp", self.folder / "archive"
         self.assertEqual(self.run_script(header, script=JOBS / "reader" / "embed.py").returncode, 0)
         depends = (self.folder / "reader_archive.hpp.d").read_text(encoding="utf-8").split()
-        self.assertLessEqual({str(JOBS / "plot_report.py"), str(JOBS / "reader" / "page" / "page.py"),
+        self.assertLessEqual({str(JOBS / "plot_report.py"), str(JOBS / "reader" / "page" / "templates" / "parts.html"),
                               str(JOBS / "reader" / "charts")}, set(depends))  # fmt: skip
         numbers = re.search(r"kReaderArchive\[\] = \{(.*?)\}", header.read_text(encoding="utf-8"), re.DOTALL)[1]
         archive.write_bytes(bytes(int(one) for one in numbers.replace("\n", "").split(",") if one))
@@ -440,10 +421,12 @@ class Files(unittest.TestCase):
         kinds = ("epoch-time", "throughput", "speedup", "efficiency", "phases", "communication", "busbw")
         names = sorted([f"resnet20-64-per-rank-{kind}.png" for kind in kinds] + ["earlier.png", "notes.txt"])
         self.assertEqual(sorted(path.name for path in plots.glob("[!.]*")), names)
-        self.assertEqual(len(re.findall(rb"/Type /Page\b", (self.folder / "slides.pdf").read_bytes())), 1)  # one layout
+        slides = Page((self.folder / "slides.html").read_text(encoding="utf-8"))
+        self.assertEqual((slides.tags.count("section"), slides.tags.count("table")), (2, 1))  # the front, and one table of a layout
+        self.assertLessEqual({ODD, "Mine", "Judgement (yours):", "Names: "}, set(slides.texts))
         html = (self.folder / "report.html").read_text(encoding="utf-8")
         page = Page(html)
-        for text in (ODD, "Mine", "It scales.", "fast", "13.600", "84.0", "0.0214", "-", "Made with rueda 1.2.3"):
+        for text in (ODD, "Mine", "It scales.", "fast", "13.600", "84.0", "0.0214", "-", "made with rueda 1.2.3"):
             self.assertIn(text, page.texts)
         self.assertEqual((page.tags.count("table"), page.tags.count("img")), (3, 7))
         # What a person looks for comes first; of each series three findings are open.
@@ -451,8 +434,8 @@ class Files(unittest.TestCase):
                  "where a step", "<nav", "<h2>Findings", ">one<", ">three<", "<details><summary>1 more", ">four<", "<h2>Tables")  # fmt: skip
         places = [html.index(word) for word in words]
         self.assertEqual(places, sorted(places))
-        self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
-        self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
+        self.assertFalse({"script", "iframe", "object", "base"} & set(page.tags + slides.tags))
+        self.assertNotRegex(html, r"https?:|@import|url\(|(?:src|href)=\"(?!data:|#)")
 
     def test_charts_of_an_earlier_report_alone_are_removed(self):
         def drawn(*names):
@@ -491,15 +474,28 @@ class Files(unittest.TestCase):
         pictures.mkdir()
         (pictures / "wedding.png").write_bytes(b"mine")
         (self.folder / "plots").symlink_to("Pictures")
-        self.refused("plots cannot be written (it is a link; remove it")
+        self.refused("plots: it is a link to Pictures, and no link inside an output is followed")
         self.assertEqual([path.name for path in pictures.iterdir()], ["wedding.png"])
         (self.folder / "plots").unlink()
         page = self.folder / "report.html"
         page.symlink_to("elsewhere")
-        self.refused("report.html cannot be written (it is a link; name the file itself)")
+        self.refused("report.html: it is a link to elsewhere, and no link")
         page.unlink()
         os.mkfifo(page)
-        self.refused("report.html cannot be written (nobody reads this pipe)")
+        self.refused("report.html: it is no file")
+        # A page, slides and a chart that nobody knows to be of an earlier report are the user's.
+        page.unlink()
+        for name in ("report.html", "slides.html", "plots/resnet20-64-per-rank-speedup.png"):
+            mine = self.folder / name
+            mine.parent.mkdir(exist_ok=True)
+            mine.write_bytes(b"mine")
+            before = sorted(self.folder.rglob("*"))
+            done = self.run_script(self.folder, "--slides")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(f"{name}: it was not written by an earlier report, or has changed since", done.stderr)
+            self.assertEqual((mine.read_bytes(), sorted(self.folder.rglob("*"))), (b"mine", before))
+            mine.unlink()
+        self.assertEqual([self.run_script(self.folder, "--slides").returncode for _ in range(2)], [0, 0])
         (self.folder / "report.json").unlink()
         os.mkfifo(self.folder / "report.json")
         self.refused("report.json cannot be read (it is no regular file)")
@@ -564,7 +560,7 @@ class Files(unittest.TestCase):
         self.assertEqual(places, sorted(places))
         self.assertNotIn("speedup", first)
         self.assertEqual(page.tags.count("img"), 2 + 1 + 2 + 1 + 2)
-        self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
+        self.assertFalse({"script", "iframe", "object", "base"} & set(page.tags))
         self.assertNotRegex(first, "[\x1b\u202e]")
         # One epoch, no evaluation.
         short = made.run("one", loss=(2,), accuracy=(0.125,), val_loss=(), val_accuracy=())
@@ -623,7 +619,7 @@ class Files(unittest.TestCase):
     def test_what_is_missing_is_named(self):
         made.write(self.folder, made.report([]))
         (self.folder / "plots").write_text("a file", encoding="utf-8")
-        self.refused(f"{self.folder}/plots cannot be written")
+        self.refused(f"{self.folder}/plots: it cannot be made a directory")
         (self.folder / "matplotlib.py").write_text("raise ImportError('none', name='matplotlib')", encoding="utf-8")
         self.refused("python3-matplotlib", PYTHONPATH=str(self.folder))
         (self.folder / "plots").unlink()

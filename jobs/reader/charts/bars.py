@@ -7,13 +7,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
+from ..base.estimate import NOT_DETERMINED, exactly
 from . import lines
 from .chart import RANKS, Chart, horizontal_grid, legend_below, tick_text, width_of
 from .quantity import (
     EFFICIENCY, SPEEDUP, bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, world_of, world_text,
     worlds_of, ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
-from .report import Estimate, estimate, name_of
+from .report import figure, name_of
 from .style import LIGHT, MEASURED, QUIET, plain, styles_for
 
 _IDEAL_LOOK = {"facecolor": "white", "edgecolor": "#555555", "hatch": "///", "linewidth": 1}
@@ -47,6 +48,17 @@ class _Columns:
         self.labels.append((bar_text(value), x, top))
         self.tops.append(top)
 
+    def add_estimate(self, group, kind, value, factor, looks):
+        """With its range; words in place of what is not determined, nothing of what is unknown."""
+        if value.determined:
+            self.add(group, kind, factor * value.value, looks, (factor * value.low, factor * value.high))
+        elif value.known:
+            x = group + (kind - (self.kinds - 1) / 2) * self.width
+            self.axes.annotate(
+                NOT_DETERMINED, (x, 0), (0, 4), textcoords="offset points", ha="center", va="bottom", rotation=90,
+                fontsize="small", color=QUIET,
+            )  # fmt: skip
+
     def label(self, ground=None):
         """Numbers above the bars, if all have the room, on a ground where lines cross them."""
         if max(len(words) for words, _, _ in self.labels) <= self.letters:
@@ -75,12 +87,11 @@ def draw(axes, series, quantity):
     factor, label = scale(quantity, [value.high for value in known])
     for kind, (_, key, colour) in enumerate(kinds):
         for group, point in enumerate(points):
-            value = estimate(point, key) if key else None
-            if value is not None:
-                ends = (factor * value.low, factor * value.high)
-                columns.add(group, kind, factor * value.value, look(colour, is_hollow(point)), ends)
-            elif key is None:
+            value = figure(point, key) if key else None
+            if value is None:
                 columns.add(group, kind, factor * ideal[group][1], _IDEAL_LOOK)
+            else:
+                columns.add_estimate(group, kind, value, factor, look(colour, is_hollow(point)))
     columns.label()
     _finish(axes, points, label, max(columns.tops))
     legend_below(axes, _legend(kinds, points))
@@ -139,9 +150,10 @@ def chart(name, section, series, quantity):
 def _rows(series, quantity):
     rows = []
     for label, key, _ in _kinds(series, quantity):
-        values = [estimate(point, key) for point in ordered(series)] if key else None
-        if values is None:
-            values = [Estimate(one, one, one) for _, one in ideal_values(series, quantity)]
+        if key:
+            values = [figure(point, key) for point in ordered(series)]
+        else:
+            values = [exactly(one) for _, one in ideal_values(series, quantity)]
         rows.append([label, *[estimate_text(quantity, one) for one in values]])
     return rows
 
@@ -154,10 +166,9 @@ def draw_side_by_side(axes, all_series, quantity):
     columns = _Columns(axes, len(worlds), len(all_series))
     styles = styles_for(all_series)
     for kind, (series, style) in enumerate(zip(all_series, styles)):
-        for point, value in known_points(series, quantity.key):
-            ends = (factor * value.low, factor * value.high)
+        for point in ordered(series):
             looks = look(style.colour, is_hollow(point))
-            columns.add(worlds.index(world_of(point)), kind, factor * value.value, looks, ends)
+            columns.add_estimate(worlds.index(world_of(point)), kind, figure(point, quantity.key), factor, looks)
     columns.label({"facecolor": "white", "edgecolor": "none", "pad": 0})
     common = quantity in (SPEEDUP, EFFICIENCY)
     ideal = {worlds.index((ranks, hosts)): factor * quantity.ideal(ranks, worlds[0][0], worlds[0][0])

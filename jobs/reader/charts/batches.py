@@ -4,7 +4,7 @@ that did not fit into memory."""
 from .chart import Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
 from .lines import draw_series, hollow_entry
 from ..base.text import count_text
-from .quantity import THROUGHPUT, estimate_text, is_hollow, ranks_of, remarks_on
+from .quantity import THROUGHPUT, figure_text, is_hollow, ranks_of, remarks_on
 from .report import entries, estimate, is_own, number, text
 from .style import plain, style_at
 
@@ -76,13 +76,9 @@ def draw(axes, by_ranks, refused):
 
 def _rows(by_ranks, batches):
     return [
-        [f"P = {ranks}", *[estimate_text(THROUGHPUT, _rate(points.get(batch))) for batch in batches]]
+        [f"P = {ranks}", *[figure_text(THROUGHPUT, points.get(batch)) for batch in batches]]
         for ranks, points in sorted(by_ranks.items())
     ]
-
-
-def _rate(point):
-    return estimate(point, THROUGHPUT.key) if point else None
 
 
 def charts(report):

@@ -5,10 +5,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from .chart import RANKS, Chart, horizontal_grid, legend_below, powers_of_two_axis, tick_text, value_axis
 from .quantity import (
-    EFFICIENCY, SPEEDUP, estimate_text, ideal_values, is_hollow, known_points, world_of, world_text, worlds_of,
+    EFFICIENCY, SPEEDUP, figure_text, ideal_values, is_hollow, known_points, world_of, world_text, worlds_of,
     ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
-from .report import estimate, name_of
+from .report import name_of
 from .style import IDEAL_COLOUR, plain, styles_for
 
 _MOST_IDEAL_LINES = 3
@@ -117,5 +117,5 @@ def chart(name, title, section, all_series, quantity, least=2):
 
 
 def _row(series, worlds, quantity):
-    values = {world_of(point): estimate(point, quantity.key) for point in series["points"]}
-    return [name_of(series), *[estimate_text(quantity, values.get(one)) for one in worlds]]
+    points = {world_of(point): point for point in series["points"]}
+    return [name_of(series), *[figure_text(quantity, points.get(one)) for one in worlds]]

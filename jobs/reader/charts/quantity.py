@@ -2,8 +2,8 @@
 
 from collections import namedtuple
 
-from ..base.text import SHOW, rate_text, unit_of_time
-from .report import estimate, is_own, number
+from ..base.text import rate_text, unit_of_time
+from .report import estimate, figure, is_own, number
 
 Quantity = namedtuple("Quantity", "name title key step_key kind ideal")
 """name of files, title, keys of report.json in the epoch view and the step view (or None), kind of
@@ -52,7 +52,7 @@ def ordered(series):
 
 
 def known_points(series, key):
-    """[(point, Estimate)] by ranks, where it is known."""
+    """[(point, Estimate)] by ranks, where it is determined."""
     found = [(point, estimate(point, key)) for point in ordered(series)]
     return [(point, value) for point, value in found if value is not None]
 
@@ -92,11 +92,12 @@ def unit_text(quantity):
 
 def estimate_text(quantity, value):
     """With its range where it has one."""
-    if value is None:
-        return "-"
-    show = rate_text if quantity.kind in ("seconds", "energy") else SHOW[quantity.kind]
-    middle = show(value.value)
-    return middle if value.low == value.high else f"{middle} ({show(value.low)}–{show(value.high)})"
+    return value.text("rate" if quantity.kind == "energy" else quantity.kind, unit="")
+
+
+def figure_text(quantity, point):
+    """A dash for no point."""
+    return estimate_text(quantity, figure(point or {}, quantity.key))
 
 
 def is_hollow(point):
@@ -119,12 +120,19 @@ def _spread_remarks(all_series, keys):
     return remarks
 
 
+def _not_determined(points, keys):
+    """What is left out of a picture, and why."""
+    found = {(world_of(point), figure(point, key).why) for point in points for key in keys if figure(point, key).why}
+    listed = "; ".join(f"P = {world[0]} ({why})" for world, why in sorted(found))
+    return [f"Not determined: {listed}."] if listed else []
+
+
 def remarks_on(all_series, *keys):
-    """What has to be known about the points of these series; of error bars, if the estimates `keys` are
-    drawn with them."""
+    """What has to be known about the points of these series; of error bars and of what is not determined, if the
+    estimates `keys` are drawn."""
     points = [point for series in all_series for point in series["points"]]
     remarks = [NOTHING_COMPUTED] if any(series.get("processor") == "timed" for series in all_series) else []
-    remarks += _spread_remarks(all_series, keys)
+    remarks += _spread_remarks(all_series, keys) + _not_determined(points, keys)
     if any(is_hollow(point) for point in points):
         remarks.append("Hollow: more threads than cores; such points are left out of fits.")
     warm = sorted({ranks_of(point) for point in points if point.get("includes_warm_up") is True})

@@ -5,11 +5,9 @@ import math
 import re
 from collections import namedtuple
 
+from ..base.estimate import UNKNOWN, Estimate
 from ..base.files import read_regular
 from ..start import Unusable
-
-Estimate = namedtuple("Estimate", "value low high")
-"""A value and how far it may be off: the range over repeats, or what rounding leaves."""
 
 Finding = namedtuple("Finding", "about text")
 """`about` is the label of a series; empty: the study as a whole."""
@@ -39,9 +37,6 @@ def text(value):
     return "".join(c for c in " ".join(words) if c.isprintable())
 
 
-# Notes are Markdown, but only its asterisks for emphasis are used.
-EMPHASIS = re.compile(r"\*([^\s*](?:[^*]*[^\s*])?)\*")
-
 
 def texts_of(parent, key):
     """The texts of a list; empty if there is none."""
@@ -54,14 +49,21 @@ def findings_of(report):
     return [Finding(text(one.get("about")), text(one.get("text"))) for one in entries(report, "findings")]
 
 
-def estimate(point, key):
-    """The Estimate that a point holds under `key`, or None. Without a range it is exact."""
+def figure(point, key):
+    """The Estimate that a point holds under `key`, UNKNOWN where there is none. Without a range it is exact."""
     known = point.get(key)
     known = known if isinstance(known, dict) else {"value": known}
     value, low, high = (number(known.get(name)) for name in ("value", "low", "high"))
     if value is None:
-        return None
-    return Estimate(value, min(value, value if low is None else low), max(value, value if high is None else high))
+        return UNKNOWN
+    low, high = min(value, value if low is None else low), max(value, value if high is None else high)
+    return Estimate(value, low, high, text(known.get("why")))
+
+
+def estimate(point, key):
+    """The same where it is determined, else None."""
+    found = figure(point, key)
+    return found if found.determined else None
 
 
 def entries(parent, key):

@@ -1,11 +1,12 @@
-"""The head of report.html, which answers first what a reader looks for: of two runs what differs, of a study how far
-it scales, of runs that do not scale how they learned."""
+"""The first sections of the page, which answer what a reader looks for: of two runs what differs, of a study how far it
+scales, of runs that do not scale how they learned; and on what machine, when and by what command."""
 
 from ..charts.comparison import comparison_of
-from ..charts.quantity import is_hollow, ordered
+from ..charts.quantity import figure, is_hollow, ordered
 from ..charts.report import curve_of, entries, estimate, is_own, name_of, run_of, text, texts_of
-from .html_parts import charts_html, clean, items, table_html
-from .samples import strip
+from ..findings.measured import measured_lines
+from .parts import Block, Section, charts_block, table_view, tables_block
+from .samples import strips
 
 _LOST_IN = {"all_reduce": "exposed all-reduce", "rest": "uneven ranks and time between steps"}
 _SCALED = {"speedup": ("speedup", "ratio"), "efficiency": ("eff., %", "percent")}
@@ -13,18 +14,25 @@ _TIMED = {"epoch_seconds": ("epoch, s", "seconds"), "images_per_second": ("image
 _EVALUATED_AT_ONCE = 2  # evaluations that the head of a page has
 
 
+def facts(report):
+    """[(what, text)]: machine, hosts, time, command and versions of the runs, and of the report."""
+    measured = report.get("measured")
+    lines = measured_lines(measured) if isinstance(measured, dict) else []
+    made = text(report.get("made_with"))
+    return [(what, text(words)) for what, words in lines] + [("Report", f"made with {made}")] * bool(made)
+
+
 def _headline(series):
     """What one looks for first: how far it scales with a core for every thread, and what that cost most."""
-    points = [point for point in ordered(series) if estimate(point, "efficiency") and estimate(point, "speedup")]
+    points = [point for point in ordered(series) if figure(point, "efficiency").known and figure(point, "speedup").known]
     found = ([point for point in points if not is_hollow(point)] or points)[-1:]
     if not found or len(points) < 2:
-        return ""
-    words = f"{int(found[0]['ranks'])} ranks: speedup {estimate(found[0], 'speedup').value:.2f}, "
-    words += f"efficiency {100 * estimate(found[0], 'efficiency').value:.1f} %"
-    most = text((found[0].get("losses") or {}).get("most"))
-    if most:
-        words += f"; most lost in {_LOST_IN.get(most, most)}"
-    return f"<li><b>{clean(name_of(series))}</b>, {clean(words)}</li>\n"
+        return []
+    point = found[0]
+    words = f"{int(point['ranks'])} ranks: speedup {figure(point, 'speedup').text('ratio')}, "
+    words += f"efficiency {figure(point, 'efficiency').text('percent')}"
+    most = text((point.get("losses") or {}).get("most"))
+    return [(name_of(series), words + (f"; most lost in {_LOST_IN.get(most, most)}" if most else ""))]
 
 
 def _learned(run):
@@ -39,12 +47,12 @@ def _learned(run):
     return ""
 
 
-def _result_line(report, series):
-    """Of a configuration of one P."""
+def _result(report, series):
+    """The headline of a configuration of one P."""
     point = series["points"][0]
     epoch = estimate(point, "epoch_seconds")
     words = [_learned(run_of(report, point)), f"{epoch.value:.3g} s an epoch" if epoch else ""]
-    return f"<li><b>{clean(name_of(series))}</b>: {clean('; '.join(filter(None, words)))}</li>\n"
+    return name_of(series), "; ".join(filter(None, words))
 
 
 def _marks(series, point):
@@ -59,11 +67,10 @@ def _table(report, figures):
     rows = []
     for series in report["series"]:
         for point in ordered(series):
-            value = [(estimate(point, key) or (None,))[0] for key in figures]
             name = name_of(series) if point is ordered(series)[0] else " "
-            rows.append([name, point["ranks"], *value, _marks(series, point)])
+            rows.append([name, point["ranks"], *[figure(point, key) for key in figures], _marks(series, point)])
     named = [("series", "text"), ("P", "count"), *figures.values(), ("marks", "text")]
-    return table_html({"columns": [{"heading": heading, "show": show} for heading, show in named], "rows": rows})
+    return Block("table", table_view({"columns": [{"heading": heading, "show": show} for heading, show in named], "rows": rows}))
 
 
 def _first_with(drawn, topic):
@@ -73,49 +80,45 @@ def _first_with(drawn, topic):
 def _scaling(report, drawn):
     """Headlines, a table and two charts, which together fill a screen."""
     shown = _first_with(drawn, "speedup") + _first_with(drawn, "phase")
-    headlines = f'<ul class="headlines">{"".join(map(_headline, report["series"]))}</ul>\n'
-    return headlines + _table(report, {**_TIMED, **_SCALED}) + charts_html(shown), shown
+    headlines = [line for series in report["series"] for line in _headline(series)]
+    return [Block("headlines", headlines), _table(report, {**_TIMED, **_SCALED}), *charts_block(shown)], shown
 
 
 def evaluations(drawn):
-    """Confusion matrices, each with the sample images of its evaluation. Returns them and their charts."""
+    """Confusion matrices, each with the sample images of its evaluation. Returns blocks and their charts."""
     shown = [one for one in drawn if "confusion" in one[0].topics]
-    parts = [
-        f'<div class="evaluated">{charts_html([one])}<div>{strip(one[0].evaluation)}</div></div>\n' for one in shown
-    ]
-    return "".join(parts), shown
+    return [Block("evaluated", (charts_block([one])[0].content, strips(one[0].evaluation))) for one in shown], shown
 
 
 def _single(report, drawn):
     """How the runs learned, then what they take."""
     learning = [one for one in drawn if one[0].section == "Learning curves"][:2]
-    html, evaluated = evaluations(drawn)
-    if len(evaluated) > _EVALUATED_AT_ONCE:
-        html, evaluated = "", []
-    several = len(report["series"]) > 1
-    speed = _first_with(drawn, "throughput" if several else "phase")
-    lines = "".join(_result_line(report, series) for series in report["series"])
-    html = f'<ul class="headlines">{lines}</ul>\n' + charts_html(learning) + html
-    return html + _table(report, _TIMED) + charts_html(speed), learning + evaluated + speed
+    evaluated, matrices = evaluations(drawn)
+    if len(matrices) > _EVALUATED_AT_ONCE:
+        evaluated, matrices = [], []
+    speed = _first_with(drawn, "throughput" if len(report["series"]) > 1 else "phase")
+    results = Block("headlines", [_result(report, series) for series in report["series"]])
+    blocks = [results, *charts_block(learning), *evaluated, _table(report, _TIMED), *charts_block(speed)]
+    return blocks, learning + matrices + speed
 
 
 def _compared(comparison, drawn):
     """Sentences, what differs, and the charts of both."""
     shown = [one for one in drawn if one[0].section == "Comparison"]
-    tables = "".join(map(table_html, entries(comparison, "tables")))
-    return items(texts_of(comparison, "findings")) + charts_html(shown) + tables, shown
+    said = Block("items", texts_of(comparison, "findings"))
+    return [said, *charts_block(shown), *tables_block(entries(comparison, "tables"))], shown
 
 
 def head(report, drawn):
-    """[(heading, class, HTML)] of the first sections, and the charts that they show."""
+    """[Section] that come first, and the charts that they show."""
     sections, shown = [], []
     comparison = comparison_of(report)
     if comparison:
-        html, shown = _compared(comparison, drawn)
-        sections.append(("Comparison", "runs", html))
+        blocks, shown = _compared(comparison, drawn)
+        sections.append(Section("Comparison", "runs", blocks))
     scales = any(len(series["points"]) > 1 for series in report["series"])
     if report["series"]:
-        html, more = (_scaling if scales else _single)(report, drawn)
-        sections.append(("Summary", "scaling" if scales else "runs", html))
+        blocks, more = (_scaling if scales else _single)(report, drawn)
+        sections.append(Section("Summary", "scaling" if scales else "runs", blocks))
         shown = shown + more
     return sections, shown

@@ -1,118 +1,15 @@
-"""Which charts a report has, in the order in which they are shown; writes them, report.html and slides.pdf."""
+"""Writes the charts of a report, report.html and slides.html."""
 
-import re
-
-from ..base.files import Ownership, make_folder, write_whole
-from ..charts import (
-    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, lines, phases, predictions,
-    quantity, slides,
-)  # fmt: skip
+from ..base.files import Ownership
+from ..base.owned import write_owned
 from ..charts.chart import render
-from ..charts.report import name_of, run_of, runs_of
+from ..charts.every_chart import charts_of
 from ..start import printable
-from . import page
+from .render import page, slides
+from .sheets import with_task_numbers
 
-_SCALINGS = ("weak", "strong")
 _NAMED = 5  # files in a line
-
-
-def file_name(words):
-    """As a file may be called anywhere: letters, digits, dots, dashes and underscores."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")[:100] or "unnamed"
-
-
-def _with_file_names(all_series):
-    """Copies with a `file`: a unique name that may be part of the name of a file."""
-    names = _unique([name_of(series) for series in all_series])
-    return [{**series, "file": name} for series, name in zip(all_series, names)]
-
-
-def _unique(labels):
-    """The name of a file for each of the labels."""
-    names = []
-    for base in map(file_name, labels):
-        name, count = base, 1
-        while name in names:
-            count += 1
-            name = f"{base}-{count}"
-        names.append(name)
-    return names
-
-
-def _combined(all_series, with_bars):
-    """Charts of all series of one kind of scaling: lines, and bars too where a course asks for them."""
-    for scaling in _SCALINGS:
-        members = [series for series in all_series if series.get("scaling") == scaling]
-        for one in quantity.ALL:
-            title = f"{one.title.capitalize()}, {scaling} scaling"
-            section = f"{scaling.capitalize()} scaling"
-            yield lines.chart(f"{scaling}-{one.name}", title, section, members, one)
-            if with_bars:
-                yield bars.side_by_side_chart(f"{scaling}-{one.name}-bars", title, section, members, one)
-
-
-def _learning_of_one(report, series):
-    """How the runs of a series over P learned, each P a curve."""
-    worlds = quantity.worlds_of([series])
-    members = [
-        (f"P = {quantity.world_text(quantity.world_of(point), worlds)}", run_of(report, point))
-        for point in quantity.ordered(series)
-    ]
-    known = [(label, run) for label, run in members if run]
-    return curves.charts(series["file"], name_of(series), name_of(series), known, [series])
-
-
-def _learning_of_singles(report, single):
-    """All in the same charts; nothing where these would repeat the comparison of two runs."""
-    if comparison.comparison_of(report) and len(single) > 1:
-        return ()
-    known = [(name_of(series), run_of(report, series["points"][0])) for series in single]
-    known = [(label, run) for label, run in known if run]
-    if len(single) == 1:
-        known = [("", run) for _, run in known]
-        return curves.charts(single[0]["file"], name_of(single[0]), "Learning curves", known, single)
-    return curves.charts("single", "Single configurations", "Learning curves", known, single)
-
-
-def _confusions(report):
-    known = [one for one in runs_of(report) if one[2].get("evaluation")]
-    names = _unique([label for _, label, _ in known])
-    for (series, label, run), name in zip(known, names):
-        yield confusion.chart(f"{name}-confusion", label, run["evaluation"], [series])
-
-
-def _of_one(series):
-    """All charts of a series over P."""
-    section = name_of(series)
-    for one in quantity.ALL:
-        yield bars.chart(f"{series['file']}-{one.name}", section, series, one)
-    yield factors.chart(series, section)
-    yield phases.chart(series, section)
-    yield communication.chart(series, section)
-    yield bandwidth.chart(series, section)
-
-
-def _singles(all_series):
-    yield bars.singles_chart(all_series, quantity.EPOCH_TIME)
-    yield bars.singles_chart(all_series, quantity.THROUGHPUT)
-    for series in all_series:
-        yield phases.chart(series, "Single configurations")
-        yield communication.chart(series, "Single configurations")
-        yield bandwidth.chart(series, "Single configurations")
-
-
-def charts_of(report):
-    """All charts of a report; empty if it holds nothing to draw."""
-    all_series = _with_file_names(report["series"])
-    over_ranks = [series for series in all_series if len(series["points"]) > 1]
-    single = [series for series in all_series if len(series["points"]) == 1]
-    made = list(comparison.charts(report)) + list(_combined(over_ranks, bool(report.get("layouts"))))
-    for series in over_ranks:
-        made += [*_of_one(series), *_learning_of_one(report, series)]
-    made += [*_learning_of_singles(report, single), *_singles(single), *_confusions(report)]
-    made += batches.charts({**report, "series": all_series})
-    made += predictions.charts(report)
-    return [chart for chart in made if chart is not None]
+_REMEDY = "move it away, or name another folder"
 
 
 def _shown(names):
@@ -121,9 +18,11 @@ def _shown(names):
     return printable(", ".join(names[:_NAMED])) + more
 
 
-def _remove_others(folder, ownership, names):
+def _remove_others(folder, contents):
     """Removes charts of an earlier report there, which would belong to none, and says what was removed or left."""
+    ownership, names = Ownership(folder), set(contents)
     removed = ownership.remove_others(names)
+    ownership.write(contents)
     if removed:
         print(f"Removed from plots/, of an earlier report: {_shown(removed)}")
     pictures = sorted(path.name for path in folder.iterdir() if path.suffix in (".png", ".pdf"))
@@ -132,28 +31,17 @@ def _remove_others(folder, ownership, names):
         print(f"Left in plots/, not known to be of an earlier report: {_shown(left)}")
 
 
-def _write_charts(folder, charts, formats):
-    """Draws every chart once. Returns [(chart, bytes of its PNG)], which the page needs in any case."""
-    make_folder(folder)
-    ownership, written, drawn = Ownership(folder), {}, []
-    _remove_others(folder, ownership, {f"{chart.name}.{form}" for chart in charts for form in formats})
-    for chart in charts:
-        figure = chart.figure()
-        drawn.append((chart, render(figure, "png")))
-        if "png" in formats:
-            written[f"{chart.name}.png"] = drawn[-1][1]
-        if "pdf" in formats:
-            written[f"{chart.name}.pdf"] = render(figure, "pdf")
-    ownership.write(written)
-    for name, content in written.items():
-        write_whole(folder / name, content)
-    return drawn
-
-
 def write_all(folder, report, formats, with_slides):
-    """All files below `folder`. Raises OSError."""
-    charts = slides.with_task_numbers(report, charts_of(report))
-    drawn = _write_charts(folder / "plots", charts, formats)
-    write_whole(folder / "report.html", page.page(report, drawn).encode("utf-8"))
+    """All files below `folder`, each drawn before any is written. Raises Unusable, before anything is written, where a
+    file would be written over that no earlier report is known to have written, and OSError."""
+    contents, drawn = {}, []
+    for chart in with_task_numbers(report, charts_of(report)):
+        figure = chart.figure()
+        drawn.append((chart, render(figure, "png")))  # which the page needs in any case
+        pictures = {"png": drawn[-1][1], **({"pdf": render(figure, "pdf")} if "pdf" in formats else {})}
+        contents.update({f"{chart.name}.{form}": pictures[form] for form in formats})
+    pages = {"report.html": page(report, drawn).encode("utf-8")}
     if with_slides:
-        write_whole(folder / "slides.pdf", slides.slides(report, charts))
+        pages["slides.html"] = slides(report, drawn).encode("utf-8")
+    write_owned(folder, str(folder), {"plots": contents, "": pages}, _REMEDY)
+    _remove_others(folder / "plots", contents)

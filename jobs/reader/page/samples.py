@@ -1,20 +1,21 @@
-"""Sample images of an evaluation with their classes and what the network took them for, as HTML."""
+"""Sample images of an evaluation with their classes and what the network took them for."""
 
 import base64
 import io
-from html import escape
-
-import numpy
-from matplotlib.image import imsave
+from collections import namedtuple
 
 from ..charts.confusion import names_of
 from ..charts.report import entries, number
 
+Sample = namedtuple("Sample", "alternative data label answer")
 _ROWS = (("first", "The first test images"), ("mistakes", "The mistakes of which the network was surest"))
 
 
 def _png(rgb):
     """Of 32 x 32 x 3 bytes in hexadecimal digits."""
+    import numpy
+    from matplotlib.image import imsave
+
     pixels = numpy.frombuffer(bytes.fromhex(rgb), dtype=numpy.uint8).reshape(32, 32, 3)
     buffer = io.BytesIO()
     imsave(buffer, pixels, format="png", metadata={"Software": None})
@@ -31,19 +32,13 @@ def _words(sample, names):
     return label, f"✗ {predicted}{sure}"
 
 
-def _item(sample, names):
-    label, answer = _words(sample, names)
-    alt = f"Test image {sample['image']}, class {label}: {answer}"
-    picture = f'<img alt="{escape(alt)}" src="data:image/png;base64,{_png(sample["rgb"])}">'
-    return f"<li>{picture}<b>{escape(label)}</b> {escape(answer)}</li>"
+def _sample(one, names):
+    label, answer = _words(one, names)
+    return Sample(f"Test image {one['image']}, class {label}: {answer}", _png(one["rgb"]), label, answer)
 
 
-def strip(evaluation):
-    """Empty where the evaluation has no images."""
+def strips(evaluation):
+    """[(heading, [Sample])]; empty where the evaluation has no images."""
     names = names_of(evaluation)
-    html = ""
-    for key, heading in _ROWS:
-        items = [_item(one, names) for one in entries(evaluation.get("samples") or {}, key)]
-        if items:
-            html += f'<h3>{heading}</h3>\n<ul class="samples">{"".join(items)}</ul>\n'
-    return html
+    known = [(heading, entries(evaluation.get("samples") or {}, key)) for key, heading in _ROWS]
+    return [(heading, [_sample(one, names) for one in samples]) for heading, samples in known if samples]

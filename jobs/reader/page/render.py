@@ -1,0 +1,47 @@
+"""report.html and slides.html: each one file that needs nothing else, neither a network nor scripts."""
+
+import pkgutil
+import re
+
+from ..charts.report import text
+from .head import facts
+from .sections import sections_of
+from .sheets import sheets_of
+
+# Findings and notes are Markdown, of which only the asterisks for emphasis are used.
+_EMPHASIS = re.compile(r"\*([^\s*](?:[^*]*[^\s*])?)\*")
+
+
+def _template_text(name):
+    """Also from within an archive."""
+    return pkgutil.get_data(__package__, f"templates/{name}").decode("utf-8")
+
+
+def _emphasised(words):
+    from markupsafe import Markup, escape
+
+    return Markup(_EMPHASIS.sub(r"<em>\1</em>", str(escape(text(words)))))
+
+
+def _environment():
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(loader=FunctionLoader(_template_text), autoescape=True, undefined=StrictUndefined,
+                              trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    environment.filters["emphasised"] = _emphasised
+    return environment
+
+
+def _render(name, report, **content):
+    title = text(report.get("title")) or "Scaling report"
+    return _environment().get_template(name).render(title=title, facts=facts(report), **content)
+
+
+def page(report, drawn):
+    """The whole of report.html; `drawn` holds (chart, bytes of its PNG)."""
+    return _render("report.html", report, sections=sections_of(report, drawn))
+
+
+def slides(report, drawn):
+    """The whole of slides.html."""
+    return _render("slides.html", report, sheets=sheets_of(report, drawn))
