@@ -108,8 +108,10 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
       ->check([layouts](const std::string& word) { return fault_of(word, layouts); });
   add_words(command, "--plots", options.plots, {"auto", "on", "off"},
             "Draws plots and report.html with Python's matplotlib; auto: if it is installed");
-  command.add_flag("--slides", options.slides,
-                   "Also writes slides.pdf, each page with a figure, a table and facts");
+  command.add_flag(
+      "--slides", options.slides,
+      "Also writes slides.html, a sheet for each task with figure, table and facts, to "
+      "complete and print");
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void draw(const ReportOptions& options, std::ostream& out) {
   if (options.slides) arguments.emplace_back("--slides");
   out << run_plot_script("plot_report", arguments);  // docs/report.md
   out << "Drawn: report.html, plots/*.png, plots/*.pdf";
-  if (options.slides) out << ", slides.pdf";
+  if (options.slides) out << ", slides.html";
   out << "\n";
 }
 

@@ -1,9 +1,6 @@
 // What a test asks of a page, in one object.
 (() => {
-  const shown = (element) => {
-    const style = getComputedStyle(element);
-    return element.getClientRects().length > 0 && style.visibility !== "hidden";
-  };
+  const shown = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getClientRects().length > 0;
   const numbers = (colour) => {
     // "rgb(1, 2, 3)", "rgba(1, 2, 3, 0.5)", or "color(srgb 0.1 0.2 0.3 / 0.5)", which color-mix gives.
     const found = colour.match(/[\d.]+/g).map(Number);
@@ -45,11 +42,11 @@
     paperBeyond: [...document.querySelectorAll("table")].filter((one) => one.getBoundingClientRect().right > width + 1).map(words),
     headings: [...document.querySelectorAll("h1, h2, h3")].map((one) => [one.tagName, one.textContent.trim(), shown(one)]),
     deadLinks: [...document.querySelectorAll("a")].filter((one) => !document.querySelector(one.getAttribute("href"))).map(words),
-    links: [...document.querySelectorAll("a")].map(words),
+    links: [...document.querySelectorAll("a")].map((one) => one.textContent.trim()),
     pictures: [...document.images].map((one) => ({ alternative: one.alt, loaded: one.complete && one.naturalWidth > 0, shown: shown(one),
       keepsShape: Math.abs(one.width / one.height - one.naturalWidth / one.naturalHeight) < 0.05 })),
     weak: [...new Set(texts)].map((one) => [contrast(one), `${one.tagName} ${words(one)}`]).filter((one) => one[0] < 4.5),
     texts: texts.length,
-    folded: [...document.querySelectorAll("details li")].filter((one) => one.getClientRects().length === 0).map(words),
+    folded: [...document.querySelectorAll("details li")].filter((one) => !shown(one)).map(words),
   };
 })()

@@ -4,12 +4,19 @@
 usage: bench_test.py RUEDA MPIEXEC
 """
 
+import fcntl
+import os
 import re
+import select
+import signal
 import statistics
+import subprocess
+import time
 
-from rueda_runs import SMALL, ProgramCase, main
+from rueda_runs import SMALL, TIME_LIMIT, ProgramCase, environment, main
 
 FEW = ("--repetitions", "4", "--threads", "1")
+_SETPIPE_SZ = 1031  # of Linux; Python has its name from 3.10 on
 ALWAYS = ("ring", "mpi", "fixed")  # to be had wherever rueda is
 
 
@@ -83,6 +90,26 @@ class AllReduce(ProgramCase):
             self.assertEqual(result.out, "")
         words = ("--plot", "a.png")
         self.refused(self.bench(2, *words, RUEDA_PLOT_PYTHON="/bin/false"), "RUEDA_PLOT_PYTHON")
+
+    def test_what_draws_ends_with_the_program(self):
+        """It writes into a pipe whose reader reads nothing, and would be left behind."""
+        pipe = self.folder / "stuck.png"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(reader, _SETPIPE_SZ, 4096)  # less than any picture
+        words = self.program.words("bench", "all-reduce", "--sizes", "4", "--algorithms", "ring", "--plot", "stuck.png")
+        process = subprocess.Popen(words, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        look = select.poll()
+        look.register(reader, select.POLLIN)
+        self.assertTrue(look.poll(1000 * TIME_LIMIT), "nothing was drawn")
+        process.terminate()
+        self.assertEqual(process.wait(TIME_LIMIT), -signal.SIGTERM)
+        deadline = time.monotonic() + TIME_LIMIT
+        while not look.poll(0)[0][1] & select.POLLHUP:  # until no process has the pipe open for writing
+            self.assertLess(time.monotonic(), deadline, "a process is left")
+            time.sleep(0.02)
 
     def test_ranks_that_are_asked_otherwise(self):
         asked = [(1, ["bench", "all-reduce", "--sizes", size]) for size in ("4", "8")]

@@ -6,14 +6,10 @@ usage: report_test.py RUEDA MPIEXEC
 
 import csv
 import json
-import os
-import select
 import shutil
-import signal
 import subprocess
-import time
 
-from rueda_runs import READ_BY_READER, TIME_LIMIT, ProgramCase, environment, long, main
+from rueda_runs import READ_BY_READER, ProgramCase, long, main
 
 RUN = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "480", "--epochs", "3"]
 
@@ -208,27 +204,7 @@ class Report(ProgramCase):
         self.assertIn("Drawn: report.html", out)
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
         self.assertIn("<h1>Run one</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
-        self.assertTrue((self.folder / "drawn/slides.pdf").read_bytes().startswith(b"%PDF"))
-
-    def test_what_draws_ends_with_the_program(self):
-        """It writes into a pipe whose reader reads nothing, and would be left behind."""
-        pipe = self.folder / "stuck" / "report.html"
-        pipe.parent.mkdir()
-        os.mkfifo(pipe)
-        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, reader)
-        words = self.program.words("report", "runs/one", "--out", "stuck")
-        process = subprocess.Popen(words, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL)
-        self.addCleanup(process.kill)
-        look = select.poll()
-        look.register(reader, select.POLLIN)
-        self.assertTrue(look.poll(1000 * TIME_LIMIT), "nothing was drawn")
-        process.terminate()
-        self.assertEqual(process.wait(TIME_LIMIT), -signal.SIGTERM)
-        deadline = time.monotonic() + TIME_LIMIT
-        while not look.poll(0)[0][1] & select.POLLHUP:  # until no process has the pipe open for writing
-            self.assertLess(time.monotonic(), deadline, "a process is left")
-            time.sleep(0.02)
+        self.assertIn('aria-label="Names"', (self.folder / "drawn/slides.html").read_text(encoding="utf-8"))
 
     def test_without_matplotlib_it_says_so(self):
         out = self.completed(self.program.run("report", "runs/one", "--out", "bare", RUEDA_PLOT_PYTHON="false")).out
