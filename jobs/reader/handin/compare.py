@@ -9,7 +9,7 @@ from ..base.text import cell_text, printable
 from ..tables.table import Column, Table, plain
 from .headings import looks_like, quantity_of
 from .layouts import LAYOUTS
-from .tolerance import agrees, follows, shown_share
+from .tolerance import shown_share
 from .written import is_blank, plain_name, unit_of_heading, written_numbers
 
 _RANKS = ("p", "gpus", "ranks")
@@ -142,9 +142,12 @@ def _compare_row(row, match, own, base):
         figures += 1
         heading = match.written.headings[at]
         unit = unit_of_heading(heading)
-        if is_number and agrees(cell, wanted, column.show, unit):
-            shown[column.key] = shown_share(cell, wanted, column.show, unit)
-        elif not (is_number and follows(cell, wanted, column, unit, shown, base)):
+        share = None
+        if is_number:
+            share = shown_share(cell, wanted, column, unit, shown, base)
+        if share is not None:
+            shown[column.key] = share
+        else:
             remarks.append(_remark(row.where, heading, cell, wanted, column))
     return RowCheck(figures, remarks, shown)
 

@@ -1,5 +1,7 @@
 """Whether a figure that somebody wrote is one of the runs."""
 
+import math
+
 from ..base.text import cell_text
 from .written import written_numbers
 
@@ -65,27 +67,31 @@ def agrees(cell, wanted, show, unit=None):
     return unit is None and any(number.value == page for number in written_numbers(cell) if number.unit is None)
 
 
-def shown_share(cell, wanted, show, unit=None):
-    """What a cell that agrees shows, as a share of the runs' figure: 1.03 for 14 where the runs give 13.6."""
-    near = [number.value / amount for number, amount, factor in _readings(cell, wanted, show, unit)
-            if amount and _is_near(number, amount, show, factor)]
+def _share(cell, wanted, show, unit, expected):
+    """What a cell that agrees with `expected` shows, as a share of `wanted`."""
+    near = [number.value / (wanted * factor) for number, amount, factor in _readings(cell, expected, show, unit)
+            if wanted and _is_near(number, amount, show, factor)]
     return min(near, key=lambda share: abs(share - 1), default=1.0)
 
 
-def follows(cell, wanted, column, unit, shown, base):
-    """Whether a cell follows from figures of the same table that agree: speedup and efficiency from the times as shown.
-    `shown` has such shares of this row, by the keys of columns, `base` those of the row with fewest ranks."""
-    prefix, name = "", column.key
+def _expectations(wanted, key, shown, base):
+    """What a figure would be if it was computed from others of the table as shown: speedup and efficiency from the
+    times, and so on."""
+    prefix, name = "", key
     while name not in _RELATED and "_" in name:  # batch_128_speedup
         first, _, name = name.partition("_")
         prefix += first + "_"
     for related in _RELATED.get(name, ()):
-        shares = [((base if of_base else shown).get(prefix + key), power) for key, of_base, power in related]
-        if any(share is None for share, _ in shares):
-            continue
-        expected = wanted
-        for share, power in shares:
-            expected *= share**power
+        shares = [((base if of_base else shown).get(prefix + other), power) for other, of_base, power in related]
+        if all(share is not None for share, _ in shares):
+            yield wanted * math.prod(share**power for share, power in shares)
+
+
+def shown_share(cell, wanted, column, unit, shown, base):
+    """What a cell shows as a share of the runs' figure `wanted`, 1.03 for 14 where the runs give 13.6, if it agrees
+    with that or follows from figures of the same table that agree; else None. `shown` has such shares of this row, by
+    the keys of columns, `base` those of the row with fewest ranks."""
+    for expected in (wanted, *_expectations(wanted, column.key, shown, base)):
         if agrees(cell, expected, column.show, unit):
-            return True
-    return False
+            return _share(cell, wanted, column.show, unit, expected)
+    return None
