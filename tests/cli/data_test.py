@@ -514,6 +514,21 @@ class ConvertPictures(DataCase):
         self.assertIn("2 emu ", self.trained_on("out"))
         self.assertIn("already holds these", self.made("convert", "in", "out"))
 
+    def test_a_large_picture_loses_its_ends_alike(self):
+        """Six bands of 16 pixels along the longer side, four along the shorter: of the six the outer two go, of the four none."""
+        long, short = [250, 200, 150, 100, 50, 0], [240, 180, 120, 60]
+        for name, across, down in (("wide", long, short), ("tall", short, long)):
+            pixels = b"".join(bytes((across[x // 16], down[y // 16], 7)) for y in range(16 * len(down)) for x in range(16 * len(across)))
+            self.put(f"in/train/{name}/a.ppm", b"P6 %d %d 255\n" % (16 * len(across), 16 * len(down)) + pixels)
+            self.put(f"in/test/{name}/a.ppm", b"P6 32 32 255\n" + bytes(3072))
+        self.made("convert", "in", "out")
+        middles = range(3, 32, 8)  # of the four bands that are left
+        for record in (one for k in (1, 2) for one in self.records(f"out/data_batch_{k}.bin")):
+            label, red, green = record[0], record[1:1025], record[1025:2049]  # tall, wide
+            across, down = [(short, long[1:5]), (long[1:5], short)][label]
+            for seen, wanted in (([red[32 * 16 + x] for x in middles], across), ([green[32 * y + 16] for y in middles], down)):
+                self.assertLess(max(abs(a - b) for a, b in zip(seen, wanted)), 8, (label, seen, wanted))
+
     def test_a_split_is_made_and_stays(self):
         self.draw(*(f"in/{name}/{k}.png L 32 32 {10 * k + label}" for label, name in enumerate("ab") for k in range(10)))
         self.assertIn("wrote 14 training images and 6 test images", self.made("convert", "in", "out", "--test-share", "0.3"))

@@ -18,7 +18,10 @@ from rueda_runs import main
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "jobs" / "to_tensorboard.py"
 INSTALLED = str(ROOT / "build-logs" / "tensorboard")  # by jobs/test.sh, where Python has none
+sys.path[:0] = [str(ROOT / "jobs")]
 sys.path.append(INSTALLED)
+import to_tensorboard  # noqa: E402
+
 try:
     from tensorboard.summary.writer import event_file_writer  # noqa: F401
 
@@ -75,20 +78,42 @@ class Events(unittest.TestCase):
         events.Reload()
         return {tag: [(one.step, one.value, one.wall_time) for one in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
+    def computed(self):
+        """{tag: [(step, value, seconds since 1970)]}, which needs no package."""
+        found = {}
+        for seconds, step, values in to_tensorboard.scalars(self.run_dir):
+            for tag, value in values.items():
+                found.setdefault(tag, []).append((step, value, seconds))
+        return found
+
+    def test_scalars_of_epochs_and_their_clock(self):
+        """The clock starts when the run began, at 100 s. It goes on by each epoch and its evaluation, where there was one."""
+        found = self.computed()
+        self.assertEqual(found["loss/training"], [(1, 2, 104), (2, 1, 109)])
+        self.assertEqual(found["loss/test"], [(1, 2.5, 104)])
+        self.assertEqual(found["epoch/seconds"], [(1, 3, 104), (2, 5, 109)])
+        self.assertEqual(found["epoch/evaluation_seconds"], [(1, 1, 104)])
+        self.assertEqual(found["epoch/joules"], [(2, 7, 109)])
+        self.assertEqual(found["epoch_phases/forward"], [(1, 0, 104), (2, 2, 109)])
+
+    def test_scalars_of_steps_and_their_clock(self):
+        """Seconds of the slowest rank, phases as means over ranks; steps go on over epochs, the clock by the steps alone."""
+        found = self.computed()
+        self.assertEqual(found["step/loss"], [(1, 11, 102), (2, 12, 104), (3, 21, 106), (4, 22, 108)])
+        self.assertEqual([value for _, value, _ in found["step/seconds"]], [2] * 4)
+        self.assertEqual([value for _, value, _ in found["step_phases/forward"]], [0.5] * 4)
+        self.assertEqual([value for _, value, _ in found["step_phases/load"]], [0] * 4)
+        self.assertEqual(len(found), 9 + 8 + 4 + 8)
+        (self.run_dir / "steps.csv").unlink()
+        self.assertEqual(len(self.computed()), 9 + 8)
+
     @unittest.skipIf(MISSING, MISSING)
     def test_tensorboard_reads_epochs_and_steps(self):
         done = self.convert()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("6 epochs and steps", done.stdout)
         read = self.scalars()
-        self.assertEqual(read["loss/training"], [(1, 2, 104), (2, 1, 109)])
-        self.assertEqual(read["loss/test"], [(1, 2.5, 104)])
-        self.assertEqual(read["epoch/joules"], [(2, 7, 109)])
-        self.assertEqual(read["epoch_phases/forward"], [(1, 0, 104), (2, 2, 109)])
-        self.assertEqual(read["step/loss"], [(1, 11, 102), (2, 12, 104), (3, 21, 106), (4, 22, 108)])
-        self.assertEqual([value for _, value, _ in read["step/seconds"]], [2] * 4)
-        self.assertEqual([value for _, value, _ in read["step_phases/forward"]], [0.5] * 4)
-        self.assertEqual(len(read), 9 + 8 + 4 + 8)
+        self.assertEqual(read, self.computed())
         # A second file next to the first would show every value twice.
         self.refused(self.convert(), "--overwrite")
         done = self.convert("--overwrite")
