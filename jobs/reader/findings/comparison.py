@@ -9,7 +9,7 @@ from ..runs.run import folder_name
 from ..study.conclude import DOUBTS, SINGLE_RUNS_DIFFER, doubts_of
 from ..study.observation import observe
 from ..tables.comparison import (
-    full_step_phases, last_test, phase_words, rank_batch_text, runs_table, settings_table, steady_rate, step_table,
+    PHASE_WORDS, full_step_phases, last_test, rank_batch_text, runs_table, settings_table, steady_rate, step_table,
     which_is_which,
 )  # fmt: skip
 from ..tables.table import shown, to_text, without_empty
@@ -101,7 +101,7 @@ def _phases(runs):
         return Finding("", "step", text + ".", figures)
     most = max(a, key=lambda phase: math.copysign(1, whole_b - whole_a) * (b[phase] - a[phase]))
     figures.update(phase=most, phase_seconds=[a[most], b[most]])
-    text += (f". The largest part of the difference is {phase_words(most)}: {_in_millis(a[most])} in A, {_in_millis(b[most])} in "
+    text += (f". The largest part of the difference is {PHASE_WORDS[most]}: {_in_millis(a[most])} in A, {_in_millis(b[most])} in "
              "B.")  # fmt: skip
     return Finding("", "step", text, figures)
 

@@ -4,6 +4,7 @@ from ..study.remarks import remarks_on_study
 from .finding import Finding
 
 _SHOWN = 6
+_OF_HAND_INS = ("alone", "moved")  # codes of what only a check of hand-ins has to know
 
 
 def _finding(code, before, remarks):
@@ -22,7 +23,7 @@ def _contradicts(remark):
 
 def records_findings(study, places):
     """[Finding]: of records that contradict each other, and of what has only to be known."""
-    remarks, found = remarks_on_study(study, places), []
+    remarks, found = [one for one in remarks_on_study(study, places) if one.code not in _OF_HAND_INS], []
     wrong, known = ([remark for remark in remarks if _contradicts(remark) is kind] for kind in (True, False))
     if wrong:
         found.append(_finding("contradiction", "Records contradict each other, so that figures of these runs prove nothing", wrong))

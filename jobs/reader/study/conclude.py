@@ -8,14 +8,15 @@ whose range nobody knows, 5 % of the figure (`judged`, `margin`).
 import math
 from collections import namedtuple
 
+from ..base.definitions import THRESHOLDS
 from ..base.estimate import Estimate
 from .observation import is_single_run, observe
 
 SINGLE_RUNS_DIFFER = 0.05
 """A difference of single runs below this share is not determined."""
-FEWEST_STEPS = 3
+FEWEST_STEPS = THRESHOLDS["balance_least_steps"]
 """Full steps that a run needs, as `--balance speed` does, before a time of its steps is a time."""
-NOTHING_LOST = 0.98
+NOTHING_LOST = THRESHOLDS["nothing_lost"]
 """Of ideal: no cause is looked for."""
 
 _ALLOWED = math.sqrt(1 + SINGLE_RUNS_DIFFER)  # of each of two single runs, so that both together make the 5 %
@@ -28,7 +29,7 @@ DOUBTS = {
     for doubt in (
         Doubt("oversubscribed", "it ran more threads than there were cores", "give each thread a core"),
         Doubt("warm-up", "its only epoch includes warm-up", "train more epochs"),
-        Doubt("disturbed", "a rank got less than 85 % of the time of its cores, which other programs, a quota or other "
+        Doubt("disturbed", f"a rank got less than {100 * THRESHOLDS['fair_share']:.0f} % of the time of its cores, which other programs, a quota or other "
               "virtual machines took", "repeat it on cores of its own"),
         Doubt("few-steps", f"its steady epochs have fewer than {FEWEST_STEPS} full steps", "train more images or more epochs"),
     )

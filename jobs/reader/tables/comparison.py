@@ -10,11 +10,8 @@ from ..runs.run import means_of, steady_epochs
 from ..study.observation import machine_of, observe
 from .table import Field, Table
 
+PHASE_WORDS = {phase["key"]: phase["words"] for phase in DEFINITIONS["phases"]}
 _COUNTS = 0.01  # of A's step: a ratio of what hardly takes time says nothing
-
-
-def phase_words(phase):
-    return "exposed all-reduce" if phase == "all_reduce" else phase
 
 
 def rank_batch_text(run):
@@ -47,7 +44,7 @@ def _option_text(run, name):
 
 def _describes(option):
     """Names of files and other things that belong to a run alone tell nothing about it."""
-    return option.get("resume") != "own" or option["name"] == "init-weights"
+    return option["resume"] != "own" or option["name"] == "init-weights"
 
 
 def _settings_of(run):
@@ -134,6 +131,6 @@ def step_table(runs):
     if not (whole_a > 0 and whole_b > 0):
         return table
     for phase in PHASES:
-        _add_step_row(table, phase_words(phase), a[phase], b[phase], whole_a)
+        _add_step_row(table, PHASE_WORDS[phase], a[phase], b[phase], whole_a)
     _add_step_row(table, "step", whole_a, whole_b, whole_a)
     return table
