@@ -77,7 +77,7 @@ class Runs:
 
     @cached_property
     def _charts(self):
-        from .page.output import charts_of
+        from .charts.every_chart import charts_of
 
         return {chart.name: chart for chart in charts_of(self.report)}
 

@@ -287,6 +287,32 @@ class Charts(unittest.TestCase):
         wanted = [[[1, 2, 4, 8], [8, 4, 2, 1]], [[1, 2], [8, 5]], [[4], [4]], [[1, 2, 4], [8.2, 4.5, 3]]]
         self.assertEqual(curves(chart.figure().axes[0]), wanted)
         self.assertEqual([row[3] for row in chart.rows], ["+2.5 %", "-10.0 %", "-25.0 %"])
+        self.assertEqual((list(chart.figure().axes[0].collections), chart.remarks), ([], []))
+        # With intervals: a band about the line, from the value / 1.25 to 1.25 times it, and a bar at the predicted point.
+        for row in forecast["rows"]:
+            row["epoch_plus_minus"] = 0.25
+        rows[1]["plus_minus"] = 0.5
+        (chart,) = predictions.charts(made.report([], predictions=[said]))
+        band, bar = chart.figure().axes[0].collections
+        ends = {(round(x, 9), round(y, 9)) for x, y in band.get_paths()[0].vertices}
+        self.assertEqual(ends, {(p, y) for p in (1, 2, 4, 8) for y in (6.4 / p, 10 / p)})
+        self.assertEqual([[round(y, 9) for _, y in path.vertices] for path in bar.get_paths()], [[3, 6.75]])
+        self.assertIn("nine times in ten", chart.remarks[0])
+
+    def test_what_is_not_determined_is_words_and_never_a_bar(self):
+        series = made.resnet20()
+        series["points"][1]["efficiency"]["why"] = "repeats leave anything"
+        axes = drawn(bars.draw, series, quantity.EFFICIENCY)
+        self.assertEqual(heights(axes), [100, 50, 100, 100, 100])  # two measured, three ideal
+        self.assertIn("not determined", [one.get_text() for one in axes.texts])
+        charts = self.charts_by_name(made.report([series, {**made.resnet20(), "id": "s2", "label": "other"}]))
+        chart = charts["resnet20-64-per-rank-efficiency"]
+        self.assertEqual(chart.rows[0], ["measured", "100.0", "not determined", "50.0"])
+        self.assertIn("Not determined: P = 2 (repeats leave anything).", chart.remarks)
+        axes = charts["weak-efficiency"].figure().axes[0]
+        self.assertIn([[1, 4], [100, 50]], curves(axes))
+        self.assertIn("Not determined: P = 2 (repeats leave anything).", charts["weak-efficiency"].remarks)
+        self.assertNotIn("not determined", [one.get_text() for one in drawn(bars.draw, made.resnet20(), quantity.EFFICIENCY).texts])
 
     def test_charts_have_the_task_numbers_of_the_course(self):
         several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]

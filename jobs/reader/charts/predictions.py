@@ -19,13 +19,26 @@ def _pairs(rows, key):
     return sorted((int(ranks), seconds) for ranks, seconds in known if ranks and ranks >= 1 and seconds is not None)
 
 
+def _ranges(rows, key, half_key):
+    """[(ranks, value, low, high)] of the rows that know how sure they are: `half_key` is a share s, and the interval goes
+    from value / (1 + s) to value (1 + s)."""
+    found = []
+    for row in rows:
+        half = number(row.get(half_key))
+        if half is not None and half >= 0:
+            found += [(ranks, value, value / (1 + half), value * (1 + half)) for ranks, value in _pairs([row], key)]
+    return sorted(found)
+
+
 def forecasts_of(prediction):
-    """[(title, [(ranks, seconds of an epoch)])]: the forecast, and those of each what-if."""
+    """[(title, [(ranks, seconds of an epoch)], ranges of these)]: the forecast, and those of each what-if."""
     tables = {key: one for key, one in prediction.items() if key.startswith("forecast") and isinstance(one, dict)}
-    found = [
-        (text(one.get("title")) or key, _pairs(entries(one, "rows"), "epoch_seconds")) for key, one in tables.items()
-    ]
-    return [(title, pairs) for title, pairs in found if pairs]
+    found = []
+    for key, one in tables.items():
+        rows = entries(one, "rows")
+        ranges = _ranges(rows, "epoch_seconds", "epoch_plus_minus")
+        found.append((text(one.get("title")) or key, _pairs(rows, "epoch_seconds"), ranges))
+    return [one for one in found if one[1]]
 
 
 def measured_rows(prediction):
@@ -53,6 +66,9 @@ def _draw_predicted(axes, rows, factor):
     ranks, seconds = zip(*_pairs(rows, "predicted_epoch_seconds"))
     look = {"color": PREDICTED, "marker": "_", "linestyle": "", "markersize": 17, "markeredgewidth": 2.4}
     axes.plot(ranks, [factor * one for one in seconds], **look)
+    for at, value, low, high in _ranges(rows, "predicted_epoch_seconds", "plus_minus"):
+        ends = [[factor * (value - low)], [factor * (high - value)]]
+        axes.errorbar([at], [factor * value], yerr=ends, fmt="none", ecolor=PREDICTED, capsize=4)
     return [Line2D([], [], label="predicted for it", **look)]
 
 
@@ -60,18 +76,22 @@ def _draw_forecasts(axes, forecasts, factor):
     """Lines, the first in the colour of what was predicted."""
     handles = []
     others = styles_for([{}] * len(forecasts))
-    for i, (title, pairs) in enumerate(forecasts):
+    for i, (title, pairs, ranges) in enumerate(forecasts):
         ranks, seconds = zip(*pairs)
         colour, dash = (PREDICTED, "--") if i == 0 else (others[i].colour, others[i].dash)
         look = {"color": colour, "linestyle": dash, "linewidth": 1.8}
         axes.plot(ranks, [factor * one for one in seconds], **look)
+        if ranges:
+            at, _, low, high = zip(*ranges)
+            axes.fill_between(at, [factor * one for one in low], [factor * one for one in high], color=colour, alpha=0.15, linewidth=0)
         handles.append(Line2D([], [], label=title, **look))
     return handles
 
 
 def draw(axes, prediction):
     rows, forecasts = measured_rows(prediction), forecasts_of(prediction)
-    pairs = [pair for _, line in forecasts for pair in line]
+    pairs = [pair for _, line, _ in forecasts for pair in line]
+    pairs += [(ranks, end) for _, _, ranges in forecasts for ranks, _, *ends in ranges for end in ends]
     pairs += _pairs(rows, "measured_epoch_seconds") + _pairs(rows, "predicted_epoch_seconds")
     factor, label = scale(EPOCH_TIME, [seconds for _, seconds in pairs])
     handles = _draw_forecasts(axes, forecasts, factor) + _draw_measured(axes, rows, factor)
@@ -90,6 +110,11 @@ def _row(row):
     return [name, shown_seconds(measured), shown_seconds(predicted), error, text(row.get("fitted")) or "-"]
 
 
+def _remarks(prediction, rows):
+    known = _ranges(rows, "predicted_epoch_seconds", "plus_minus") or any(ranges for *_, ranges in forecasts_of(prediction))
+    return ["Bands and error bars: where a single run lies nine times in ten."] * bool(known)
+
+
 def charts(report):
     """A chart for each prediction that holds something to draw."""
     made = []
@@ -102,7 +127,7 @@ def charts(report):
                 "predicted" + (f"-{len(made) + 1}" if made else ""), "Epoch time, predicted and measured",
                 "Predicted and measured", lambda axes, shown=prediction: draw(axes, shown),
                 ["", "measured, s", "predicted, s", "error", "fitted"], [_row(row) for row in rows],
-                topics=("predict",),
+                _remarks(prediction, rows), topics=("predict",),
             )
         )  # fmt: skip
     return made
