@@ -1,6 +1,7 @@
 """What `rueda report` writes, into what, and what it refuses. In one process; tests/cli/report_test.py starts it."""
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -14,13 +15,14 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 from made import made_run  # noqa: E402
 from reader import report  # noqa: E402
+from reader.base import owned  # noqa: E402
 from reader.base.owned import write_owned  # noqa: E402
 from reader.findings.measured import measured_json, measured_lines  # noqa: E402
 from reader.findings.report_json import report_json  # noqa: E402
 from reader.findings.study_findings import findings  # noqa: E402
 from reader.report_files import contents_of  # noqa: E402
 from reader.runs.places import Study  # noqa: E402
-from reader.start import Unusable  # noqa: E402
+from reader.start import Failed, Unusable  # noqa: E402
 from reader.tables.study_tables import study_tables  # noqa: E402
 from said import disturb, figures_of, named, of_parts  # noqa: E402
 
@@ -154,6 +156,16 @@ class Outputs(unittest.TestCase):
         (self.out / "a").write_text("one, and my remarks")
         self.refused("out/a", "has changed since")
 
+    def test_a_report_that_was_stopped_can_be_written_again(self):
+        self.write(**{"": {"a": b"one", "b": b"one"}})
+        writes = iter([owned.write_whole, mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))])
+        with mock.patch.object(owned, "write_whole", lambda *words: next(writes)(*words)), self.assertRaises(Failed) as caught:
+            self.write(**{"": {"a": b"two", "b": b"two"}})
+        self.assertIn("No space left on device", str(caught.exception))
+        self.assertEqual(((self.out / "a").read_bytes(), (self.out / "b").read_bytes()), (b"two", b"one"))
+        self.write(**{"": {"a": b"three", "b": b"three"}})
+        self.assertEqual((self.out / ".rueda-files").read_text().count("./a"), 1)
+
     def test_the_same_content_is_nobodys_loss(self):
         self.out.mkdir()
         (self.out / "a").write_bytes(b"one")
@@ -169,7 +181,10 @@ class Outputs(unittest.TestCase):
             self.refused(f"out/{link}", "it is a link to")
             (self.out / link).unlink()
         (self.out / ".rueda-files").symlink_to(mine / "t")
-        self.refused(".rueda-files")
+        self.refused(".rueda-files", "it is a link to")
+        (self.out / ".rueda-files").unlink()
+        (self.out / ".rueda-files").write_text("my notes")
+        self.refused(".rueda-files", "it is no record of what was written there")
         self.assertEqual((mine / "t").read_text(), "mine")
 
     def test_a_link_that_the_user_names_is_a_folder(self):

@@ -83,13 +83,19 @@ def read_regular(path, flags=0):
         return file.read()
 
 
+def _hash(content):
+    return hashlib.sha256(content).hexdigest()
+
+
 class Ownership:
     """What earlier calls wrote into a folder, by its record."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
         lines = (self._bytes(RECORD) or b"").decode("utf-8", "replace").splitlines()
-        self.known = {match[2]: match[1] for match in map(_LINE.fullmatch, lines) if match}
+        self.known = {}  # name to hashes: two of a file while it is replaced
+        for match in filter(None, map(_LINE.fullmatch, lines)):
+            self.known.setdefault(match[2], set()).add(match[1])
 
     def _bytes(self, name):
         """None where there is no regular file of this name, links not followed."""
@@ -101,7 +107,7 @@ class Ownership:
     def proven(self, name):
         """Whether a file is there that an earlier call wrote, unchanged since."""
         content = self._bytes(name) if name in self.known else None
-        return content is not None and hashlib.sha256(content).hexdigest() == self.known[name]
+        return content is not None and _hash(content) in self.known[name]
 
     def remove_others(self, names):
         """Removes what earlier calls wrote and is not among the names. Returns what was removed."""
@@ -110,7 +116,11 @@ class Ownership:
             (self.folder / name).unlink()
         return others
 
-    def write(self, contents):
-        """Records {name: bytes}, all that belongs to the folder now."""
-        lines = [f"{hashlib.sha256(contents[name]).hexdigest()}  ./{name}\n" for name in sorted(contents)]
+    def write(self, contents, and_earlier=False):
+        """Records {name: bytes}, all that belongs to the folder now. `and_earlier` keeps what is known: a file may be the
+        old one or the new one until it has been replaced, and whoever is stopped in between can prove either."""
+        hashes = {name: {_hash(content)} for name, content in contents.items()}
+        for name, known in self.known.items() if and_earlier else ():
+            hashes.setdefault(name, set()).update(known)
+        lines = [f"{one}  ./{name}\n" for name in sorted(hashes) for one in sorted(hashes[name])]
         write_whole(self.folder / RECORD, "".join(lines).encode("utf-8"))

@@ -4,7 +4,7 @@ removed, and when")."""
 import os
 from pathlib import Path
 
-from ..start import Unusable
+from ..start import Failed, Unusable
 from .files import RECORD, Ownership, make_folder, read_regular, write_whole
 from .text import printable
 
@@ -36,6 +36,14 @@ def _fault_of_file(ownership, path, content):
     return f"it was not written by an earlier report, or has changed since ({RECORD} there lists what was)"
 
 
+def _fault_of_record(ownership):
+    """A record that is none would be written over, too."""
+    path = ownership.folder / RECORD
+    if not os.path.lexists(path) or ownership.known:
+        return ""
+    return _fault_of(path) or "it is no record of what was written there"
+
+
 def _check(folder, name, contents, remedy):
     """Raises Unusable if anything would be written over that is not known to be ours."""
     for below, files in contents.items():
@@ -45,6 +53,8 @@ def _check(folder, name, contents, remedy):
         if inside.exists() and not inside.is_dir():
             raise Unusable(f"{Path(name, below)}: it cannot be made a directory; {remedy}")
         ownership = Ownership(inside)
+        if fault := _fault_of_record(ownership):
+            raise Unusable(f"{Path(name, below, RECORD)}: {fault}; {remedy}")
         for file, content in files.items():
             if fault := _fault_of_file(ownership, inside / file, content):
                 raise Unusable(f"{Path(name, below, file)}: {fault}; {remedy}")
@@ -54,22 +64,26 @@ def _write(folder, files):
     """Also what earlier calls wrote stays in the record, while it is unchanged."""
     ownership = Ownership(folder)
     kept = {name: read_regular(folder / name) for name in ownership.known if name not in files and ownership.proven(name)}
-    ownership.write({**kept, **files})
+    ownership.write({**kept, **files}, and_earlier=True)
     for name, content in files.items():
         write_whole(folder / name, content)
+    ownership.write({**kept, **files})
 
 
 def write_owned(folder, name, contents, remedy):
     """Writes {folder below: {file: bytes}} into a folder, which messages call `name`, and records what is written. Raises
     Unusable, before anything is written, for the first file that is there and no earlier call is known to have written,
-    and for links."""
+    for links, and where no folder can be made; Failed where writing fails."""
     folder = Path(folder)
     try:
         _check(folder, name, contents, remedy)
         os.makedirs(folder, exist_ok=True)
-        for below, files in contents.items():
-            if below:
-                make_folder(folder / below)
-            _write(folder / below, files)
+        for below in filter(None, contents):
+            make_folder(folder / below)
     except OSError as error:
         raise Unusable(f"{error.filename or name}: {error.strerror}; {remedy}") from None
+    try:
+        for below, files in contents.items():
+            _write(folder / below, files)
+    except OSError as error:
+        raise Failed(f"{error.filename or name}: it cannot be written: {error.strerror}") from None
