@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, median
 
-TIMED = ["--backend", "timed", "--compute-ms", "200", "--batch-per-rank", "64", "--epochs", "3", "--data-limit", "4608"]
+TIMED = ["--backend", "timed", "--compute", "200", "--batch-per-rank", "64", "--epochs", "3", "--data-limit", "4608"]
 CPU = ["--model", "resnet20", "--batch-per-rank", "64", "--threads", "1", "--eval-every", "0", "--save-weights", "none"]
 # Name, ranks, what it is, options, whether a program competes for the core of the last rank.
 CASES = {
     "timed": (8, "8 ranks that wait, two of them 30 % longer",
-              [*TIMED, "--compute-factors", "1,1,1,1,1,1,1.3,1.3"], False),
+              [*TIMED, "--compute", "ms=200,factors=1:1:1:1:1:1:1.3:1.3"], False),
     "competitor": (2, "2 CPU ranks, a program competes for the core of one",
                    [*CPU, "--epochs", "3", "--data-limit", "2560"], True),
     "alike": (2, "2 CPU ranks that are alike", [*CPU, "--epochs", "6", "--data-limit", "2560"], False),

@@ -117,7 +117,7 @@ class Hosts(Run):
 
     def start(self):
         self.call("up", COUNT, "1gbit", "50us")
-        timed = ["--backend", "timed", "--compute-ms", "100", "--data-limit", "600", "--global-batch", "6"]
+        timed = ["--backend", "timed", "--compute", "100", "--data-limit", "600", "--global-batch", "6"]
         self.launch(HOSTS, "run", str(COUNT), "--", *self.train, *timed)
 
     def end(self):

@@ -130,7 +130,7 @@ def summed_steps(record, name):
 def measure_overlap(lab, folder, ranks, compute_ms, bucket_mb):
     steps = 3  # of an epoch; each epoch gives one value
     words = [
-        "train", "--backend", "timed", "--model", "resnet18", "--compute-ms", compute_ms,
+        "train", "--backend", "timed", "--model", "resnet18", "--compute", compute_ms,
         "--batch-per-rank", 64, "--data-limit", steps * 64 * ranks, "--overlap", "on",
         "--epochs", lab.options.repetitions, "--bucket-mb", bucket_mb, "--check-replicas", "off",
         "--progress", "off", "--run-dir", folder, "--overwrite",

@@ -44,7 +44,7 @@ def train(lab, folder, ranks, overlap, number):
     run = folder / f"p{ranks}-{overlap}-{number}"
     words = [
         "train", "--backend", "timed", "--model", options.model, "--all-reduce", "ring",
-        "--compute-ms", options.compute_ms, "--compute-jitter", options.jitter,
+        "--compute", f"ms={options.compute_ms},jitter={options.jitter}",
         "--batch-per-rank", BATCH, "--data-limit", (2 * options.steps + 1) * BATCH * ranks // 2,
         "--epochs", options.epochs, "--overlap", overlap, "--bucket-mb", options.bucket_mb,
         "--seed", number, "--check-replicas", "off", "--progress", "off", "--run-dir", run,

@@ -48,7 +48,22 @@ struct Removal {
 };
 constexpr const char* kUseAuto =
     "give --all-reduce auto, or the algorithm that rueda bench all-reduce finds fastest";
-constexpr std::array<Removal, 4> kRemovals{{
+constexpr const char* kUseCompute =
+    "give --compute, for example --compute ms=40,jitter=50,factors=1:2 "
+    "or --compute from=RUN.json";
+constexpr auto kRemovals = std::to_array<Removal>({
+    {"train", "all-reduce central",
+     "its root is a bottleneck; rueda bench all-reduce compares it with the others; give "
+     "--all-reduce ring"},
+    {"train", "on-audit",
+     "a run stops where an audit finds wrong arithmetic; jobs/run-again.sh starts it again, "
+     "without the "
+     "host"},
+    {"train", "compute-ms", kUseCompute},
+    {"train", "compute-from", kUseCompute},
+    {"train", "compute-factors", kUseCompute},
+    {"train", "compute-jitter", kUseCompute},
+    {"train", "inject", "tests set the variable RUEDA_INJECT=KIND:RANK:STEP"},
     {"train", "wire-error-feedback",
      "it halved a difference that another seed makes ten times as large; give --wire bf16 alone "
      "or --wire fp32"},
@@ -57,7 +72,7 @@ constexpr std::array<Removal, 4> kRemovals{{
     {"bench", "tune",
      "rueda bench all-reduce shows which algorithm is the fastest at each length, and train "
      "--all-reduce auto chooses by a rule"},
-}};
+});
 
 /// Words that ask for ranks, as PyTorch's, Horovod's and MPI's launchers know them.
 constexpr std::array<std::string_view, 17> kRankWords = {

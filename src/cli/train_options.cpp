@@ -17,6 +17,8 @@
 #include "cli/hints.hpp"
 #include "cli/options.hpp"
 #include "cli/recipe.hpp"
+#include "launch/launcher.hpp"
+#include "record/recorded_options.hpp"
 #include "record/recorded_path.hpp"
 #include "record/run_json.hpp"
 #include "run/resume_point.hpp"
@@ -55,8 +57,11 @@ bool is_written(const TrainOption& option, const TrainConfig& config) {
 /// Throws InputError where a resumed run used what was removed since.
 void refuse_removed(const CLI::App& command, const Json& options, const std::string& resumed) {
   for (const auto& [name, value] : options.items()) {
-    const std::string removal = removal_of(command, "--" + name);
-    if (removal.empty() || value.is_null() || value == Json(false)) continue;
+    if (value.is_null() || value == Json(false)) continue;
+    std::string removal = removal_of(command, "--" + name);
+    if (value.is_string() && removal.empty())
+      removal = removal_of(command, "--" + name + ' ' + value.get<std::string>());
+    if (removal.empty()) continue;
     throw InputError(fmt::format(
         "{}: {}. This run used it: finish it with the version that began it, or begin anew",
         resumed, removal));
@@ -76,7 +81,7 @@ std::string path_from_here(const std::string& name, const std::string& path,
   if (name == "data" && path == TrainConfig().data.path) return path;  // drawn
   const std::string found = recorded_path(path, recorded.folder);
   std::error_code none;
-  const bool is_read = name == "data" || name == "compute-from";
+  const bool is_read = name == "data" || name == "compute";
   if (!is_read || fs::exists(found, none)) return found;
   const std::string said =
       fmt::format("{}: that run recorded --{} {}", recorded.source, name, printable(path));
@@ -98,10 +103,22 @@ void apply_recorded(CLI::App& command, const TrainConfig& config, const Recorded
     if (open == nullptr || is_idle(options, option.name) || is_written(option, config)) continue;
     std::string text = value->dump();
     if (value->is_string()) text = value->get<std::string>();
+    const auto path = path_begin(option, text);
     // What is given anew may be there instead.
-    if (std::holds_alternative<Text>(option.kind) && value->is_string() && open->count() == 0)
-      text = path_from_here(option.name, text, recorded);
+    if (path && value->is_string() && open->count() == 0)
+      text.replace(*path, text.npos, path_from_here(option.name, text.substr(*path), recorded));
     set_if_open(*open, text, recorded.source);
+  }
+}
+
+/// The fault that a test injects.
+InjectedFault fault_of_test() {
+  const std::string text = variable_text(environment_variable, kFaultVariable);
+  if (text.empty()) return {};
+  try {
+    return parse_fault(text);
+  } catch (const InputError& error) {
+    throw InputError(std::string(kFaultVariable) + ": " + error.what());
   }
 }
 
@@ -149,7 +166,11 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
   std::string placeholder = option.placeholder;
   if (const auto* kind = std::get_if<Words>(&option.kind)) placeholder = joined(kind->words, "|");
   add_parsed(app, name_of(option), placeholder, option.help, to_string(value_of(option, config)),
-             [&](const std::string& text) { set_option(option, config, text); });
+             [&](const std::string& text) {
+               const std::string removal = removal_of(app, name_of(option) + ' ' + text);
+               require(removal.empty(), removal);
+               set_option(option, config, text);
+             });
 }
 
 void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor purpose) {
@@ -176,7 +197,7 @@ std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfi
   file.require(run.contains("config") && run["config"].is_object(), "it has no options of a run");
   const Json folder = run.value(kWorkingDirectory, Json());
   apply_recorded(command, config,
-                 {run["config"], "--init-weights " + run_directory,
+                 {recorded_options(run["config"]), "--init-weights " + run_directory,
                   folder.is_string() ? folder.get<std::string>() : std::string()});
   return weights.string();
 }
@@ -192,6 +213,7 @@ void add_train(CLI::App& app, Request& request) {
   TrainConfig& config = *shared;
   const auto prints = std::make_shared<bool>(false);
   command.callback([shared, prints, &request] {
+    shared->checks.fault = fault_of_test();
     validate(*shared);
     if (*prints)
       request = PrintText{recipe_of(*shared)};

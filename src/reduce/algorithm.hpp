@@ -19,9 +19,9 @@ enum class Algorithm {
   doubling,      ///< about log2 P messages of the whole slice: for small ones
   hierarchical,  ///< inside each host, then between hosts, then inside again
   shared,        ///< one host: each rank adds straight from its peers' memory
-  central,       ///< all to rank 0 and back: for comparison
   mpi,           ///< MPI_Allreduce
   nccl,          ///< ncclAllReduce, on GPUs
+  central,       ///< all to rank 0 and back: for comparison in rueda bench
 };
 inline constexpr Algorithm kAlgorithms[] = {
     Algorithm::automatic, Algorithm::ring,    Algorithm::doubling, Algorithm::hierarchical,
@@ -35,7 +35,7 @@ enum class Wire { fp32, bf16 };
 
 /// The words of the command line.
 constexpr auto words_of(Algorithm) {
-  return std::array{"auto", "ring", "doubling", "hierarchical", "shared", "central", "mpi", "nccl"};
+  return std::array{"auto", "ring", "doubling", "hierarchical", "shared", "mpi", "nccl", "central"};
 }
 constexpr auto words_of(Wire) { return std::array{"fp32", "bf16"}; }
 

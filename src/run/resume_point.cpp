@@ -77,13 +77,20 @@ std::string shown(const Json& options, std::string_view name) {
   return printable(at->dump());
 }
 
+/// With the path that it has as it leads from here.
+std::string text_from_here(const TrainOption& option, std::string text, const std::string& folder) {
+  if (const auto path = path_begin(option, text))
+    text.replace(*path, text.npos, recorded_path(text.substr(*path), folder));
+  return text;
+}
+
 void compare_options(const ResumePoint& point, const TrainConfig& config) {
   const Json here = Json::parse(options_json(config));
   Json there = Json::parse(point.manifest.config);
   for (const TrainOption& option : train_options()) {
-    const auto path = there.find(option.name);
-    if (std::holds_alternative<Text>(option.kind) && path != there.end() && path->is_string())
-      *path = recorded_path(path->get<std::string>(), point.manifest.folder);
+    const auto recorded = there.find(option.name);
+    if (recorded != there.end() && recorded->is_string())
+      *recorded = text_from_here(option, *recorded, point.manifest.folder);
     const std::string mine = shown(here, option.name);
     const std::string its = shown(there, option.name);
     if (mine == its) continue;

@@ -30,6 +30,7 @@
 #include "run/wiring/overlap.hpp"
 #include "run/wiring/transport.hpp"
 #include "train/gradient_reducer.hpp"
+#include "train/options.hpp"
 
 // One training run of one rank, from the first message to the last table. Each
 // stage takes what the earlier ones returned. What may fail on one rank alone
@@ -269,6 +270,11 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   return run.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
 }
 
+/// All ranks know the fault of a test: some kinds change what each of them does.
+std::string fault_line(const InjectedFault& fault) {
+  return fmt::format("{} {}\n", kFaultVariable, to_string(fault));
+}
+
 }  // namespace
 
 int run_train(const TrainConfig& asked, const std::string& command_line) {
@@ -276,7 +282,7 @@ int run_train(const TrainConfig& asked, const std::string& command_line) {
   // A communication thread takes turns with this one.
   const JobRequest request{.config = asked,
                            .what = "the configuration",
-                           .asked = config_text(asked),
+                           .asked = config_text(asked) + fault_line(asked.checks.fault),
                            .threads = ThreadLevel::serialized};
   return run_job(request, [&](Job& job) {
     listen_for_stop_signals();

@@ -81,14 +81,27 @@ void tell_apart(const std::vector<Observation*>& all, const std::string& name,
   }
 }
 
+constexpr const char* kComputeOption = "compute";
+
+/// The part of --compute that is ms=X, or the rest; kNoValue where there is none.
+std::string compute_part(const RunResult& run, bool ms) {
+  const std::string text = option_of(run, kComputeOption);
+  if (!text.starts_with("ms=")) return ms ? kNoValue : text;
+  const std::size_t end = text.find(',');
+  if (ms) return text.substr(0, end);
+  return end == text.npos ? kNoValue : text.substr(end + 1);
+}
+std::string compute_ms(const RunResult& run) { return compute_part(run, true); }
+std::string compute_besides_ms(const RunResult& run) { return compute_part(run, false); }
+
 /// Whether some configuration ran with several values: a strong study on the timed backend gives
 /// each batch a time of its own, which is one value for each configuration.
-bool repeats_differ_in(const std::vector<Observation*>& all, const std::string& name) {
+bool repeats_differ_in(const std::vector<Observation*>& all,
+                       const std::function<std::string(const RunResult&)>& of) {
   using Configuration = std::tuple<std::string, std::size_t, std::size_t, std::size_t>;
   std::map<Configuration, std::set<std::string>> values;
   for (const Observation* o : all)
-    values[{o->model, o->ranks, o->hosts, o->global_batch}].insert(
-        option_of(*o->runs.front(), name));
+    values[{o->model, o->ranks, o->hosts, o->global_batch}].insert(of(*o->runs.front()));
   for (const auto& [configuration, seen] : values)
     if (seen.size() > 1) return true;
   return false;
@@ -97,10 +110,13 @@ bool repeats_differ_in(const std::vector<Observation*>& all, const std::string& 
 void tell_options_apart(const std::vector<Observation*>& all) {
   for (const TrainOption& option : train_options()) {
     const std::string name = option.name;
-    const bool by_itself = option.timing == Timing::variant;
-    if (!by_itself && !(name == "compute-ms" && repeats_differ_in(all, name))) continue;
-    tell_apart(all, name, [&](const RunResult& run) { return option_of(run, name); });
+    if (option.timing != Timing::variant) continue;
+    if (name == kComputeOption)
+      tell_apart(all, name, compute_besides_ms);
+    else
+      tell_apart(all, name, [&](const RunResult& run) { return option_of(run, name); });
   }
+  if (repeats_differ_in(all, compute_ms)) tell_apart(all, kComputeOption, compute_ms);
 }
 
 void tell_machines_apart(const std::vector<Observation*>& all) {

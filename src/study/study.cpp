@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/json/json_fields.hpp"
 #include "record/json_parts.hpp"
+#include "record/recorded_options.hpp"
 #include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
 
@@ -26,7 +27,10 @@ void check_work(const JsonView& j) {
 }
 
 void read_options(RunResult& run, const JsonView& j) {
-  for (const auto& [name, value] : j.fields("config")) run.options[name] = value.json().dump();
+  nlohmann::ordered_json recorded;
+  for (const auto& [name, value] : j.fields("config")) recorded[name] = value.json();
+  const auto options = recorded_options(recorded);
+  for (const auto& [name, value] : options.items()) run.options[name] = value.dump();
   run.precision = j.at("config").text_if_any("precision");
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "train/step_checks.hpp"
 
@@ -55,8 +54,8 @@ void Audit::computed() {
   if (under_way_) own_ = hashes();
 }
 
-bool Audit::finds(const std::string& step, bool repeated) {
-  if (!repeated) ++run_.audit.steps;
+void Audit::compare(const std::string& step) {
+  ++run_.audit.steps;
   const auto everyones = [this](const Hashes& mine) {
     return from_bytes<std::uint64_t>(parts_.group.all_gather(std::as_bytes(std::span(mine))));
   };
@@ -65,7 +64,7 @@ bool Audit::finds(const std::string& step, bool repeated) {
   for (std::size_t owner = 0; owner < own.size(); ++owner)
     if (own[owner] != theirs[auditor(owner)]) doubted.push_back(owner);
   under_way_ = false;
-  if (doubted.empty()) return false;
+  if (doubted.empty()) return;
   std::set<std::size_t> wrong;
   for (const std::size_t owner : doubted)
     for (const std::size_t rank : wrong_ranks(owner, own, theirs)) wrong.insert(rank);
@@ -81,14 +80,8 @@ bool Audit::finds(const std::string& step, bool repeated) {
       fmt::format("wrong arithmetic at {}: {} computed another gradient from the same images: {}",
                   step, who, differences(own[first], theirs[auditor(first)]));
   run_.audit.findings.push_back(finding);
-  constexpr const char* kRemedy = "; take the host out, or test its memory and processor";
-  if (repeated)
-    throw_agreed(ExitCode::run_failed, finding + "; the step was computed twice" + kRemedy);
-  if (parts_.config.checks.on_audit == OnAudit::stop)
-    throw_agreed(ExitCode::run_failed, finding + kRemedy);
-  log(LogLevel::warn, finding + "; the step is computed again");
-  parts_.replica.parameters_changed();
-  return true;
+  throw_agreed(ExitCode::run_failed,
+               finding + "; take the host out, or test its memory and processor");
 }
 
 std::size_t Audit::auditor(std::size_t owner) const {

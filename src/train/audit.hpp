@@ -42,8 +42,6 @@ class Audit {
         RunRecord& run);
 
   bool due(std::size_t global_step) const;
-  /// Loads any micro-batch, as often as wanted.
-  TrainInput& input() { return input_; }
   /// Computes the micro-batch that is audited; `step` from 0, within `epoch`. No
   /// gradients may be on their way: the arena is used.
   void begin(std::size_t global_step, std::size_t epoch, std::size_t step, float scale);
@@ -51,11 +49,9 @@ class Audit {
   std::size_t micro_batch() const { return turn_.micro_batch; }
   /// The own one of that number was computed and still is in the arena.
   void computed();
-  /// Collective, after all of this step's micro-batches: compares, and finds who
-  /// is wrong. True: somebody was, and the step is to be computed again. Throws
-  /// RunError, alike on every rank, with --on-audit stop, and where a step was
-  /// `repeated`.
-  bool finds(const std::string& step, bool repeated);
+  /// Collective, after all of this step's micro-batches: compares. Where somebody
+  /// is wrong, finds who, and throws RunError, alike on every rank.
+  void compare(const std::string& step);
 
  private:
   using Hashes = std::vector<std::uint64_t>;

@@ -68,11 +68,10 @@ void check_parallel(const TrainConfig& c) {
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
   require(c.checks.audit_by == AuditBy::other || c.checks.audit_every > 0,
           "--audit-by self says which rank an audit computes on: add --audit-every N");
-  require(c.checks.on_audit == OnAudit::stop || c.checks.audit_every > 0,
-          "--on-audit recompute says what follows an audit: add --audit-every N");
-  require(c.checks.fault.kind == InjectedFault::Kind::none ||
-              (c.checks.fault.rank >= 0 && c.checks.fault.step >= 1),
-          "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
+  require(
+      c.checks.fault.kind == InjectedFault::Kind::none ||
+          (c.checks.fault.rank >= 0 && c.checks.fault.step >= 1),
+      std::string(kFaultVariable) + " needs a rank from 0 and a step from 1, for example nan:0:3");
 }
 
 void check_balance(const TrainConfig& c) {
@@ -88,16 +87,14 @@ void check_balance(const TrainConfig& c) {
 
 /// What only the timed backend has, and what it has not.
 void check_timed(const TrainConfig& c) {
-  const bool given = c.compute.ms || !c.compute.from.empty();
   if (c.device.backend != BackendChoice::timed) {
-    require(!given && c.compute.jitter == 0 && c.compute.factors.empty(),
-            "--compute-ms, --compute-from, --compute-factors and --compute-jitter say how long "
-            "--backend timed waits: leave them out, or add --backend timed");
+    require(c.compute == ComputeConfig(),
+            "--compute says how long --backend timed waits: leave it out, or add --backend timed");
     return;
   }
-  require(given && (!c.compute.ms || c.compute.from.empty()),
+  require(c.compute.ms.has_value() != !c.compute.from.empty(),
           "--backend timed computes nothing and has to know how long that takes: give either "
-          "--compute-ms X or --compute-from RUN.json");
+          "--compute MILLISECONDS or --compute from=RUN.json");
   require(c.data.input == InputMode::resident,
           "--backend timed looks at no image: leave --input at resident");
   require(
@@ -106,11 +103,13 @@ void check_timed(const TrainConfig& c) {
       "a number");
   require(c.checks.audit_every == 0,
           "--backend timed computes nothing to audit: leave out --audit-every");
-  require(!c.training.target_accuracy && !names_weights(c.output.save_weights) &&
-              c.model.init_weights.empty() && c.checks.fault.kind == InjectedFault::Kind::none &&
-              !c.output.profile_layers,
-          "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
-          "--save-weights, --inject and --profile-layers");
+  require(
+      !c.training.target_accuracy && !names_weights(c.output.save_weights) &&
+          c.model.init_weights.empty() && c.checks.fault.kind == InjectedFault::Kind::none &&
+          !c.output.profile_layers,
+      std::string("--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
+                  "--save-weights, --profile-layers and ") +
+          kFaultVariable);
 }
 
 void check_resume(const TrainConfig& c) {
@@ -141,8 +140,7 @@ std::vector<std::string> idle_options(const TrainConfig& c) {
            "without --checkpoint-every but for the checkpoint "
            "of a run that is asked to stop"},
       Need{"input-workers", c.data.input == InputMode::stream, "without --input stream"},
-      Need{"base-batch", c.optimizer.scale_lr == ScaleLr::linear, "with --scale-lr none"},
-      Need{"compute-jitter", c.device.backend == BackendChoice::timed, "without --backend timed"}};
+      Need{"base-batch", c.optimizer.scale_lr == ScaleLr::linear, "with --scale-lr none"}};
   std::vector<std::string> lines;
   for (const Need& need : needs)
     if (c.given.contains(need.option) && !need.met)
@@ -179,7 +177,17 @@ std::string to_string(const CheckpointEvery& every) {
 std::string to_string(const Balance& balance) {
   if (balance.by_speed) return "speed";
   if (balance.parts.empty()) return "equal";
-  return joined_numbers(balance.parts);
+  return fmt::format("{}", fmt::join(balance.parts, ","));
+}
+
+std::string to_string(const ComputeConfig& compute) {
+  std::vector<std::string> parts;
+  if (compute.ms) parts.push_back(fmt::format("ms={}", *compute.ms));
+  if (compute.jitter != 0) parts.push_back(fmt::format("jitter={}", compute.jitter));
+  if (!compute.factors.empty())
+    parts.push_back(fmt::format("factors={}", fmt::join(compute.factors, ":")));
+  if (!compute.from.empty()) parts.push_back(kComputeFrom + compute.from);  // it may have commas
+  return joined(parts, ",");
 }
 
 std::string to_string(const InjectedFault& fault) {

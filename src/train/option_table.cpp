@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -77,10 +78,6 @@ Words shuffle_words() {
 
 constexpr Formed kModelName = {[](const C& c) { return c.model.name; },
                                [](C& c, const std::string& text) { c.model.name = lowered(text); }};
-constexpr Formed kFault = {
-    [](const C& c) { return to_string(c.checks.fault); },
-    [](C& c, const std::string& text) { c.checks.fault = parse_fault(text); }};
-
 std::string checkpoint_every_text(const C& c) {
   if (c.checkpoints.every.count == 0) return "";
   return to_string(c.checkpoints.every);
@@ -93,9 +90,17 @@ constexpr Formed kEvery = {checkpoint_every_text, set_checkpoint_every};
 constexpr Formed kBalance = {
     [](const C& c) { return to_string(c.batch.balance); },
     [](C& c, const std::string& text) { c.batch.balance = parse_balance(text); }};
-constexpr Formed kFactors = {
-    [](const C& c) { return joined_numbers(c.compute.factors); },
-    [](C& c, const std::string& text) { c.compute.factors = parse_positive_list(text); }};
+constexpr Formed kCompute = {[](const C& c) { return to_string(c.compute); },
+                             [](C& c, const std::string& text) { c.compute = parse_compute(text); },
+                             kComputeFrom};
+
+/// Only rueda bench has the last one, which is there for comparison.
+Words algorithm_words() {
+  static_assert(std::string_view(words_of(Algorithm()).back()) == "central");
+  Words all = words<&SumsConfig::algorithm>();
+  all.words.pop_back();
+  return all;
+}
 
 std::string audit_every_text(const C& c) {
   if (c.checks.audit_every == 0) return "";
@@ -194,24 +199,12 @@ const std::vector<TrainOption> kOptions = {
     {"backend", kDevice, words<&DeviceConfig::backend>(), changes_bits, series, "",
      "Device that trains; timed: nothing is computed, each rank waits for the time of the "
      "computation and communicates"},
-    // A strong scaling study gives each batch its own time.
-    {"compute-ms", kLastGroup,
-     number<&ComputeConfig::ms>(
-         {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
-     free, series, "X",
-     "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
-    {"compute-from", kLastGroup, Text{place<&ComputeConfig::from>}, free, variant, "RUN.json",
-     "For --backend timed: takes that time from a run of this model, the median of its full "
-     "steps"},
-    {"compute-jitter", kLastGroup,
-     number<&ComputeConfig::jitter>(
-         {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
-     free, variant, "PERCENT",
-     "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
-     "seed, rank and step"},
-    {"compute-factors", kLastGroup, kFactors, free, variant, "X,X,...",
-     "For --backend timed: factor by which each rank takes longer, rank by rank; 1,1.3: rank 1 is "
-     "30 % slower [1 for all]"},
+    {"compute", kLastGroup, kCompute, free, variant,
+     "MS|ms=MS,jitter=PERCENT,factors=X:X,from=FILE",
+     "For --backend timed: milliseconds for forward and backward of a full micro-batch; or their "
+     "parts: jitter makes each micro-batch longer or shorter by up to this, drawn from seed, rank "
+     "and step; factors=1:1.3 has rank 1 take 30 % longer; from, the last, takes the time from the "
+     "run.json of a run of this model, the median of its full steps"},
     {"precision", kDevice, words<&DeviceConfig::precision>(), must_agree, variant, "",
      "Format of activations and packed weights; parameters, gradients and statistics stay fp32"},
     {"recompute", kDevice, words<&DeviceConfig::recompute>(), free, variant, "",
@@ -231,10 +224,10 @@ const std::vector<TrainOption> kOptions = {
      number<&DeviceConfig::threads>({.most = 1024, .hint = "0 for cores / ranks on the node"}),
      changes_bits, variant, "N", "Threads of a rank; 0: cores / ranks"},
 
-    {"all-reduce", kSums, words<&SumsConfig::algorithm>(), changes_bits, variant, "",
+    {"all-reduce", kSums, algorithm_words(), changes_bits, variant, "",
      "Algorithm that sums the gradients; auto: by a rule on the length; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
-     "host; central: to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
+     "host; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
     {"segment-kb", kLastGroup, number<&SumsConfig::segment_kb>(whole(0, 4e6)), free, variant, "KIB",
      "Size of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by a rule"},
@@ -275,12 +268,6 @@ const std::vector<TrainOption> kOptions = {
     {"audit-by", kChecks, words<&ChecksConfig::audit_by>(), free, variant, "",
      "Which rank computes a micro-batch again in an audit: another one, or the rank itself, which "
      "does not find an error that it repeats"},
-    {"on-audit", kChecks, words<&ChecksConfig::on_audit>(), free, none, "",
-     "What to do when an audit finds wrong arithmetic: stop the run, or compute the step again"},
-    {"inject", kLastGroup, kFault, own, none, "FAULT",
-     "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
-     "from 1; STEP+ makes a flip of arithmetic permanent. Kinds: " +
-         fault_kinds()},
     {"eval-every", kTraining, number<&TrainingConfig::eval_every>(), free, none, "N",
      "Epochs between evaluations on the test images; 0: never"},
     {"target-accuracy", kTraining,

@@ -66,29 +66,80 @@ CheckpointEvery parse_every(const std::string& text) {
                    "': give a number and its unit, for example 1epoch, 5epochs or 50steps");
 }
 
-std::vector<double> parse_positive_list(const std::string& text) {
+namespace {
+
+double finite_number(const std::string& text) {
+  std::string_view rest = text;
+  const auto number = take_number<double>(rest);
+  require(number && rest.empty() && std::isfinite(*number),
+          "'" + printable(text) + "' is no number");
+  return *number;
+}
+
+/// Numbers above 0 with `separator` between them, for example 3,1.
+std::vector<double> positive_numbers(const std::string& text, char separator) {
   std::vector<double> numbers;
-  for (const std::string& word : split_words(text)) {
+  for (const std::string& word : split_words(text, separator)) {
     std::string_view rest = word;
     const auto number = take_number<double>(rest);
     require(number && rest.empty() && *number > 0 && std::isfinite(*number),
-            "'" + printable(text) +
-                "': give numbers above 0 with commas between them, one for each rank, for example "
-                "3,1");
+            fmt::format("'{}': give numbers above 0 with a {} between them, one for each rank, for "
+                        "example 3{}1",
+                        printable(text), separator == ':' ? "colon" : "comma", separator));
     numbers.push_back(*number);
   }
   return numbers;
 }
 
-std::string joined_numbers(const std::vector<double>& numbers) {
-  return fmt::format("{}", fmt::join(numbers, ","));
+void set_compute_part(ComputeConfig& compute, const std::string& name, const std::string& value) {
+  if (name == "ms") {
+    compute.ms = finite_number(value);
+    require(
+        *compute.ms > 0 && *compute.ms <= 1e6,
+        "ms=" + value + ": give the milliseconds of a micro-batch, above 0 and at most 1000000");
+  } else if (name == "jitter") {
+    compute.jitter = finite_number(value);
+    require(
+        compute.jitter >= 0 && compute.jitter < 100,
+        "jitter=" + value + ": give per cent of a micro-batch's time, at least 0 and below 100");
+  } else if (name == "factors") {
+    compute.factors = positive_numbers(value, ':');
+  } else {
+    throw InputError("'" + printable(name) +
+                     "' is not known: give ms, jitter, factors or from, for example "
+                     "ms=40,jitter=50,factors=1:2");
+  }
+}
+
+}  // namespace
+
+ComputeConfig parse_compute(const std::string& text) {
+  std::string_view rest = text;
+  if (take_number<double>(rest) && rest.empty()) return parse_compute("ms=" + text);
+  ComputeConfig compute;
+  rest = text;
+  do {
+    if (take(rest, kComputeFrom)) {
+      require(!rest.empty(), "from= has no path: name the run.json of a run");
+      compute.from = rest;
+      return compute;
+    }
+    const std::string_view part = rest.substr(0, rest.find(','));
+    const std::size_t equals = part.find('=');
+    require(equals != part.npos, "'" + printable(std::string(part)) +
+                                     "': give NAME=VALUE, for example ms=40,factors=1:2");
+    set_compute_part(compute, std::string(part.substr(0, equals)),
+                     std::string(part.substr(equals + 1)));
+    rest.remove_prefix(part.size());
+  } while (take(rest, ","));
+  return compute;
 }
 
 Balance parse_balance(const std::string& text) {
   if (text == "equal") return {};
   if (text == "speed") return {.by_speed = true};
   try {
-    return {.parts = parse_positive_list(text)};
+    return {.parts = positive_numbers(text, ',')};
   } catch (const InputError& error) {
     throw InputError(std::string(error.what()) + ", or the word equal or speed");
   }
@@ -109,6 +160,18 @@ InjectedFault parse_fault(const std::string& text) {
   throw InputError("'" + printable(text) +
                    "': give KIND:RANK:STEP, for example nan:0:3, with one of " + fault_kinds() +
                    "; a + behind the STEP makes a flip of arithmetic permanent");
+}
+
+std::optional<std::size_t> path_begin(const TrainOption& option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (std::holds_alternative<Text>(option.kind)) return 0;
+  const auto* formed = std::get_if<Formed>(&option.kind);
+  if (formed == nullptr || *formed->path_word == '\0') return std::nullopt;
+  const std::string_view word = formed->path_word;
+  if (text.starts_with(word)) return word.size();
+  const std::size_t at = text.find("," + std::string(word));
+  if (at == text.npos) return std::nullopt;
+  return at + 1 + word.size();
 }
 
 namespace {

@@ -88,6 +88,7 @@ struct Words {
 struct Formed {
   std::string (*get)(const TrainConfig&);
   void (*set)(TrainConfig&, const std::string&);
+  const char* path_word = "";  ///< what stands behind it, to the end of the text, is a path
 };
 
 using OptionKind = std::variant<Text, NumberIn<std::size_t>, NumberIn<int>, NumberIn<double>,
@@ -132,10 +133,19 @@ CheckpointEvery parse_every(const std::string& text);
 /// Reads `equal`, `speed`, or `3,1`. Throws InputError for anything else.
 Balance parse_balance(const std::string& text);
 
-/// Reads numbers above 0 with commas between them: `3,1`. Throws InputError for anything else.
-std::vector<double> parse_positive_list(const std::string& text);
-/// In that form.
-std::string joined_numbers(const std::vector<double>& numbers);
+/// In front of the path in `--compute`.
+inline constexpr const char* kComputeFrom = "from=";
+
+/// Reads `ms=40,jitter=50,factors=1:2,from=FILE`, of which any part may be missing, or `40`, which
+/// means `ms=40`. Since a path may have commas, it comes last. Throws InputError for anything else.
+ComputeConfig parse_compute(const std::string& text);
+
+/// Where in an option's text a path begins, which leads from the folder in which the run was
+/// started; none where the text has no path.
+std::optional<std::size_t> path_begin(const TrainOption& option, const std::string& text);
+
+/// The variable by which a test injects a fault.
+inline constexpr const char* kFaultVariable = "RUEDA_INJECT";
 
 /// Reads `KIND:RANK:STEP`, for example `flip-bit:1:10`. Throws InputError for anything else.
 InjectedFault parse_fault(const std::string& text);

@@ -12,6 +12,7 @@
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/replica.hpp"
 #include "train/balance.hpp"
+#include "train/options.hpp"
 
 namespace rueda {
 namespace {
@@ -21,11 +22,11 @@ void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
   if (fault.kind == InjectedFault::Kind::none) return;
   const std::size_t steps = plan.schedule.epochs * plan.schedule.steps_per_epoch;
   if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1)
-    throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
+    throw InputError(std::string(kFaultVariable) +
+                     "=corrupt-message: one rank gets no messages, start two or more");
   require(std::size_t(fault.rank) < plan.world && fault.step <= steps,
-          fmt::format(
-              "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
-              fault.rank, fault.step, plan.world - 1, steps));
+          fmt::format("{} names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
+                      kFaultVariable, fault.rank, fault.step, plan.world - 1, steps));
 }
 
 /// In whole images; none with --balance equal.

@@ -11,7 +11,7 @@
 
 namespace rueda {
 
-/// Injects the fault of `--inject` if `rank` and `step` (global, from 1) are
+/// Injects the fault of RUEDA_INJECT if `rank` and `step` (global, from 1) are
 /// those of the fault: flips one bit of the middle parameter, makes the first
 /// weight of the classifier NaN, or sends this process a signal. Called at the
 /// start of a step.

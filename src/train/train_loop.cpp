@@ -79,28 +79,24 @@ void TrainLoop::run_micro_batches(std::size_t step) {
   // The all-reduce only sums, so the loss is divided by the samples of all ranks before.
   const float scale = 1.0F / float(sampler_.step_samples(step - 1));
   const bool audited = audit_->due(global_step(step));
-  if (audited) compute_audited(step, scale);
+  // Before the reducer begins, because the audit uses the arena and MPI.
+  if (audited) {
+    audit_->begin(global_step(step), position_.epochs, step - 1, scale);
+    compute_micro_batches(step, scale);
+    audit_->compare(in_words(step));
+  }
   // Only a single micro-batch's gradients are final when backward announces them.
   parts_.reducer.begin(global_step(step), plan_.micro_batches == 1 && !audited);
   if (!audited) compute_micro_batches(step, scale);
   parts_.reducer.complete();
 }
 
-void TrainLoop::compute_audited(std::size_t step, float scale) {
-  for (bool repeated = false;; repeated = true) {
-    audit_->begin(global_step(step), position_.epochs, step - 1, scale);
-    compute_micro_batches(step, scale, !repeated);
-    if (!audit_->finds(in_words(step), repeated)) return;
-  }
-}
-
-void TrainLoop::compute_micro_batches(std::size_t step, float scale, bool first) {
+void TrainLoop::compute_micro_batches(std::size_t step, float scale) {
   for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
-    TrainInput& input = first ? *input_ : audit_->input();
-    input.load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
+    input_->load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
     timer().enter(Phase::forward);
     const bool audited = k == audit_->micro_batch();
-    inject_flip(config_, parts_.rank(), global_step(step), first && audited, replica_);
+    inject_flip(config_, parts_.rank(), global_step(step), audited, replica_);
     Backend& backend = replica_.backend();
     const CoreTime before = backend.core_time();
     recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());

@@ -43,10 +43,7 @@ class TrainLoop {
 
   void run_micro_batches(std::size_t step);
 
-  /// Before the reducer begins, because the audit uses the arena and MPI.
-  void compute_audited(std::size_t step, float scale);
-
-  void compute_micro_batches(std::size_t step, float scale, bool first = true);
+  void compute_micro_batches(std::size_t step, float scale);
 
   /// Each bucket is applied as soon as it is summed, while later ones are still on their way.
   void reduce_and_update(std::size_t step);

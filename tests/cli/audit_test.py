@@ -32,34 +32,28 @@ class Audit(ProgramCase):
     def test_a_rank_finds_its_own_flip(self):
         for ranks in (1, 2, 3):
             with self.subTest(ranks=ranks):
-                message = self.finds(ranks, *SELF, "--inject", f"flip-gradient:{ranks - 1}:2")
+                message = self.finds(ranks, *SELF, f"RUEDA_INJECT=flip-gradient:{ranks - 1}:2")
                 self.assertIn(f"epoch 1, step 2: rank {ranks - 1} on ", message)
                 self.assertNotIn(" or rank ", message)
 
-    def test_a_step_computed_again_is_that_of_an_undisturbed_run(self):
-        words = ["--on-audit", "recompute", "--inject", "flip-weight:1:2"]
-        record = self.trained(2, *SMALL, *SELF, *words)
-        self.assertEqual(len(record["audit"]["findings"]), 1)
-        self.assertEqual(hashes(record), hashes(self.known_run(2, *SMALL)))
-
     def test_another_rank_finds_an_error_that_stays(self):
-        fault = ["--inject", "flip-gradient:1:2+"]
+        fault = ["RUEDA_INJECT=flip-gradient:1:2+"]
         self.assertIn("step 2: rank 1 on ", message := self.finds(3, *EVERY, *fault))
         self.assertNotIn(" or rank ", message)
-        message = self.finds(2, *EVERY, *fault, "--on-audit", "recompute")
-        for part in ("rank 0 on ", " or rank 1 on ", "the step was computed twice"):
+        message = self.finds(2, *EVERY, *fault)
+        for part in ("rank 0 on ", " or rank 1 on ", "take the host out"):
             self.assertIn(part, message)
 
     def test_a_rank_does_not_find_its_own_error_that_stays(self):
         for ranks, words in ((1, EVERY), (1, SELF), (2, SELF), (3, SELF)):
             with self.subTest(ranks=ranks, words=words):
-                record = self.trained(ranks, *SMALL, *words, "--inject", f"flip-gradient:{ranks - 1}:2+")
+                record = self.trained(ranks, *SMALL, *words, f"RUEDA_INJECT=flip-gradient:{ranks - 1}:2+")
                 self.assertEqual(record["audit"]["findings"], [])
                 self.assertNotEqual(hashes(record), hashes(self.known_run(ranks, *SMALL)))
 
-    def test_without_effect(self):
+    def test_what_a_run_without_it_would_not_do(self):
         self.refused(self.start(1, *SMALL, "--audit-by", "self"), "--audit-by self", "add --audit-every")
-        self.refused(self.start(1, *SMALL, "--inject", "nan:0:2+"), "'nan:0:2+'", "a flip of arithmetic permanent")
+        self.refused(self.start(1, *SMALL, "RUEDA_INJECT=nan:0:2+"), "'nan:0:2+'", "a flip of arithmetic permanent")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from rueda_runs import ProgramCase, hashes, main
 NET = ["--data", "data", "--data-limit", "56", "--global-batch", "16", "--image-size", "16", "--epochs", "2"]
 NET += ["--threads", "1", "--eval-every", "1", "--augment", "standard", "--progress", "lines"]
 # A rank that computes nothing is as slow as it says, whatever else the machine does.
-TIMED = ["--backend", "timed", "--data", "data", "--compute-ms", "40", "--data-limit", "96", "--global-batch", "24", "--epochs", "2"]
+TIMED = ["--backend", "timed", "--data", "data", "--compute", "40", "--data-limit", "96", "--global-batch", "24", "--epochs", "2"]
+UNEQUAL = ["--compute", "ms=40,factors=1:2"]  # rank 1 takes twice as long
 TIMED += ["--progress", "lines"]
 
 
@@ -66,7 +67,7 @@ class BalanceTest(ProgramCase):
 
     def test_a_resumed_run_keeps_its_parts_and_its_bits(self):
         whole = curve(self.train(2, "whole", "--balance", "11,5"))
-        stopped = self.program.run_on(2, "train", *NET, "--balance", "11,5", "--run-dir", "cut", "--inject", "stop:1:2")
+        stopped = self.program.run_on(2, "train", *NET, "--balance", "11,5", "--run-dir", "cut", "RUEDA_INJECT=stop:1:2")
         self.assertEqual(stopped.code, 75, stopped)
         self.completed(self.program.run_on(2, "train", "--resume", "cut"))
         self.assertEqual(curve(self.program.record("cut")), whole)
@@ -74,7 +75,7 @@ class BalanceTest(ProgramCase):
     def test_a_run_by_speed_resumes_with_the_parts_of_its_checkpoint(self):
         """Whatever was measured: the parts are set by hand to what no measurement would give."""
         stopped = self.program.run_on(
-            2, "train", *NET, "--balance", "speed", "--run-dir", "fast", "--inject", "stop:1:2"
+            2, "train", *NET, "--balance", "speed", "--run-dir", "fast", "RUEDA_INJECT=stop:1:2"
         )
         self.assertEqual(stopped.code, 75, stopped)
         checkpoint = next((self.folder / "fast" / "checkpoints").iterdir())
@@ -85,7 +86,7 @@ class BalanceTest(ProgramCase):
         self.assertEqual(self.batches(self.program.record("fast"))[0], [14, 2])
 
     def test_parts_of_a_checkpoint_that_do_not_fit_it_are_refused(self):
-        stopped = self.program.run_on(2, "train", *NET, "--balance", "3,1", "--run-dir", "bad", "--inject", "stop:1:2")
+        stopped = self.program.run_on(2, "train", *NET, "--balance", "3,1", "--run-dir", "bad", "RUEDA_INJECT=stop:1:2")
         self.assertEqual(stopped.code, 75, stopped)
         checkpoint = next((self.folder / "bad" / "checkpoints").iterdir())
         for shares in ([16], [16, 0], [9, 8], [1e18, 1e18]):
@@ -94,9 +95,9 @@ class BalanceTest(ProgramCase):
 
     def test_ranks_get_what_their_speed_is_worth(self):
         """At the start: a rank that takes twice as long gets about half as much, and the step less time."""
-        equal = self.train(2, "timed-equal", "--compute-factors", "1,2", net=TIMED)
+        equal = self.train(2, "timed-equal", *UNEQUAL, net=TIMED)
         result = self.program.run_on(
-            2, "train", *TIMED, "--compute-factors", "1,2", "--balance", "speed", "--run-dir", "timed"
+            2, "train", *TIMED, *UNEQUAL, "--balance", "speed", "--run-dir", "timed"
         )
         self.completed(result)
         run = self.program.record("timed")
@@ -119,7 +120,7 @@ class BalanceTest(ProgramCase):
         )  # fmt: skip
         self.completed(stopped)
         again = self.program.run_on(
-            2, "train", "--resume", "turned", "--epochs", "4", "--compute-factors", "1,3"
+            2, "train", "--resume", "turned", "--epochs", "4", "--compute", "ms=40,factors=1:3"
         )
         self.completed(again)
         batches = self.batches(self.program.record("turned"))
@@ -137,12 +138,12 @@ class BalanceTest(ProgramCase):
             (["--balance", ""], 2, "give numbers above 0"),
             (["--balance", "3,1", "--shard", "fixed"], 2, "--shard fixed gives each rank images of its own"),
             (["--balance", "speed", "--reduce-order", "fixed"], 2, "give one of the two"),
-            (["--compute-factors", "1,2"], 2, "--compute-factors"),
+            (["--compute", "ms=40,factors=1:2"], 2, "--compute"),
         ):
             with self.subTest(words=words):
                 self.refused(self.program.run_on(ranks, "train", *NET, *words), message)
         self.refused(
-            self.program.run_on(2, "train", *TIMED, "--compute-factors", "1,2,3"), "3 numbers for 2 ranks"
+            self.program.run_on(2, "train", *TIMED, "--compute", "ms=40,factors=1:2:3"), "3 numbers in factors= for 2 ranks"
         )
 
 

@@ -109,7 +109,7 @@ class CheckpointTest(ProgramCase):
         for step in (1, 4, 8):  # the first, and the last of each epoch; others below
             name = f"stop-{step}"
             with self.subTest(step=step):
-                self.stopped(self.train(name, "--inject", f"stop:1:{step}"))
+                self.stopped(self.train(name, f"RUEDA_INJECT=stop:1:{step}"))
                 half = self.program.record(name)
                 self.assertEqual(half["outcome"], "stopped")
                 self.assertEqual(len(half["epochs"]), (step - 1) // 4)
@@ -135,7 +135,7 @@ class CheckpointTest(ProgramCase):
         for name, words in kinds.items():
             ranks = 3 if name == "wire" else 2
             with self.subTest(name):
-                self.stopped(self.train(name, *words, "--inject", "stop:0:6", ranks=ranks))
+                self.stopped(self.train(name, *words, "RUEDA_INJECT=stop:0:6", ranks=ranks))
                 self.resume(name, ranks=ranks)
                 expected = self.reference(*words, ranks=ranks)
                 self.assertEqual(curve(self.program.record(name)), expected)
@@ -145,7 +145,7 @@ class CheckpointTest(ProgramCase):
                 self.assertEqual(places, [*whole, ("2", "3"), ("2", "4")])
 
     def test_what_was_killed_goes_on_from_the_last_checkpoint(self):
-        words = ("--checkpoint-every", "3steps", "--keep", "1", "--inject", "kill:1:7")
+        words = ("--checkpoint-every", "3steps", "--keep", "1", "RUEDA_INJECT=kill:1:7")
         self.killed(self.train("killed", *words))
         self.assertEqual(self.program.record("killed")["outcome"], "running")
         self.assertEqual(self.check_epochs_csv("killed"), 1)
@@ -164,13 +164,13 @@ class CheckpointTest(ProgramCase):
 
     @long
     def test_a_run_may_be_interrupted_again_and_again(self):
-        self.stopped(self.train("again", "--inject", "stop:0:2"))
+        self.stopped(self.train("again", "RUEDA_INJECT=stop:0:2"))
         again = ["train", "--resume", "auto", "--run-dir", "again"]
-        self.stopped(self.program.run_ranks(2, *again, "--inject", "stop:1:3"))
+        self.stopped(self.program.run_ranks(2, *again, "RUEDA_INJECT=stop:1:3"))
         self.assertEqual(self.check_epochs_csv("again"), 0)
         with (self.folder / "again" / "epochs.csv").open("ab") as file:
             file.write(b"1,2,4")  # of an epoch that no checkpoint has, from a process that was killed
-        self.killed(self.program.run_ranks(2, *again, "--inject", "kill:0:6"))
+        self.killed(self.program.run_ranks(2, *again, "RUEDA_INJECT=kill:0:6"))
         self.assertEqual(self.check_epochs_csv("again"), 1)
         self.resume("auto", "--run-dir", "again")
         record = self.program.record("again")
@@ -181,7 +181,7 @@ class CheckpointTest(ProgramCase):
     @long
     def test_other_ranks_follow_the_same_batches(self):
         words = ("--reduce-order", "fixed")
-        self.stopped(self.train("four", *words, "--inject", "stop:3:6", ranks=4))
+        self.stopped(self.train("four", *words, "RUEDA_INJECT=stop:3:6", ranks=4))
         shutil.copytree(self.folder / "four", self.folder / "three")
         result = self.resume("four", ranks=2)
         self.assertIn("resumed on 2 ranks instead of 4", result.said)
@@ -201,7 +201,7 @@ class CheckpointTest(ProgramCase):
     def test_other_ranks_whose_tree_is_another_are_told(self):
         """2 x 3 micro-batches are added along another tree than 6 x 1; 3 x 2 along the same."""
         words = ("--reduce-order", "fixed", "--global-batch", "12", "--eval-every", "0")
-        self.stopped(self.train("six", *words, "--inject", "stop:3:2", ranks=6))
+        self.stopped(self.train("six", *words, "RUEDA_INJECT=stop:3:2", ranks=6))
         for ranks in (2, 3):
             shutil.copytree(self.folder / "six", self.folder / f"six-on-{ranks}")
         self.resume("six", ranks=6)
@@ -214,7 +214,7 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(hashes[1], whole["epochs"][-1]["parameter_hash"])
 
     def test_a_damaged_checkpoint_is_passed_over(self):
-        self.stopped(self.train("damaged", "--checkpoint-every", "2steps", "--inject", "stop:0:4"))
+        self.stopped(self.train("damaged", "--checkpoint-every", "2steps", "RUEDA_INJECT=stop:0:4"))
         names = ["epoch-0000-step-00002", "epoch-0000-step-00004"]
         self.assertEqual(self.checkpoints("damaged"), names)
         latest = self.folder / "damaged" / "checkpoints" / names[1]
@@ -263,7 +263,7 @@ class CheckpointTest(ProgramCase):
         self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).err)
 
     def test_what_does_not_fit_is_refused(self):
-        self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
+        self.stopped(self.train("mine", "--checkpoint-every", "1step", "RUEDA_INJECT=stop:0:3", ranks=1))
         before = (self.folder / "mine" / "run.json").read_bytes()
 
         def refuse(*words, says):
@@ -286,7 +286,7 @@ class CheckpointTest(ProgramCase):
 
     @long
     def test_a_checkpoint_elsewhere(self):
-        self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:6", ranks=1))
+        self.stopped(self.train("whole", "--checkpoint-every", "1step", "RUEDA_INJECT=stop:0:6", ranks=1))
         checkpoints = self.folder / "whole" / "checkpoints"
         latest = self.checkpoints("whole")[-1]
         shutil.copytree(checkpoints / latest, self.folder / "copied")
@@ -342,7 +342,7 @@ class CheckpointTest(ProgramCase):
         self.assertNotIn("--resume", err)
 
     def test_one_run_at_a_time(self):
-        self.stopped(self.train("taken", "--inject", "stop:0:3", ranks=1))
+        self.stopped(self.train("taken", "RUEDA_INJECT=stop:0:3", ranks=1))
         before = (self.folder / "taken" / "run.json").read_bytes()
         lock = self.folder / "taken" / ".lock"
         self.assertRegex(lock.read_text(), r"^process \d+ on \S+$")
@@ -373,11 +373,11 @@ class CheckpointTest(ProgramCase):
         result = self.alone(*NET, "--run-dir", "untraced", "--trace", "nowhere/t.json")
         self.refused(result, "--trace nowhere/t.json", "cannot be written there")
         self.assertFalse((self.folder / "untraced").exists())
-        self.stopped(self.train("traced", "--trace", "traced/t.json", "--inject", "stop:0:3", ranks=1))
+        self.stopped(self.train("traced", "--trace", "traced/t.json", "RUEDA_INJECT=stop:0:3", ranks=1))
         self.assertTrue((self.folder / "traced" / "t.json").exists())
 
     def test_a_timed_run(self):
-        words = ("--backend", "timed", "--compute-ms", "1", "--checkpoint-every", "3steps", "--epochs", "1")
+        words = ("--backend", "timed", "--compute", "1", "--checkpoint-every", "3steps", "--epochs", "1")
         self.completed(self.train("timed", *words))
         # From the end, and from the midst of an epoch.
         self.resume("timed", "--epochs", "2")
@@ -400,7 +400,7 @@ class CheckpointTest(ProgramCase):
 
     def test_auto_begins_where_there_is_nothing_and_ends_where_all_is_done(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
-        self.killed(self.train("auto", *auto, "--inject", "kill:0:2"))
+        self.killed(self.train("auto", *auto, "RUEDA_INJECT=kill:0:2"))
         self.completed(self.train("auto", *auto))
         self.assertEqual(self.program.record("auto")["resumptions"], [])
         aside = json.loads((self.folder / "auto" / "run-1.json").read_text())
@@ -423,7 +423,7 @@ class CheckpointTest(ProgramCase):
     def test_auto_misses_the_checkpoints_of_a_run_that_stopped(self):
         """In a directory whose name is no word."""
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
-        self.stopped(self.train("un mounted", *auto, "--inject", "stop:0:3", ranks=1))
+        self.stopped(self.train("un mounted", *auto, "RUEDA_INJECT=stop:0:3", ranks=1))
         place = self.folder / "un mounted" / "checkpoints"
         place.rename(self.folder / "away")
 
@@ -466,7 +466,7 @@ class CheckpointTest(ProgramCase):
 
     def test_a_folder_in_a_run_directory_is_not_followed(self):
         """Another run's checkpoints lie behind the link: none goes, none is added."""
-        self.stopped(self.train("theirs", "--checkpoint-every", "2steps", "--inject", "stop:0:5", ranks=1))
+        self.stopped(self.train("theirs", "--checkpoint-every", "2steps", "RUEDA_INJECT=stop:0:5", ranks=1))
         theirs = self.folder / "theirs/checkpoints"
         before = sorted(path.name for path in theirs.iterdir())
         shutil.copytree(self.folder / "theirs", self.folder / "stranger")
@@ -500,10 +500,9 @@ class CheckpointTest(ProgramCase):
         self.write("launch", f"""echo "$@" >> starts
 ranks=$4
 shift 4
-fault=
-[ -e once ] || fault="--inject kill:1:4"
+[ -e once ] || export RUEDA_INJECT=kill:1:4
 touch once
-exec {self.program.mpiexec} -n "$ranks" "$@" $fault
+exec {self.program.mpiexec} -n "$ranks" "$@"
 """)
         command = [Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh", "--most", "2", "--"]
         command += ["sh", "./launch", "--host", "here:2,gone:1", "-n", "3", self.program.binary, "train", *NET]
@@ -566,8 +565,8 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
             name = f"signalled-{second}"
             command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary]
             with subprocess.Popen(
-                [*command, *long, "--run-dir", name, *(["--inject", "hang:1:9"] * second)],
-                cwd=self.folder, env=environment({}), text=True,
+                [*command, *long, "--run-dir", name],
+                cwd=self.folder, env=environment({"RUEDA_INJECT": "hang:1:9"} if second else {}), text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             ) as process:
                 steps = self.folder / name / "steps.csv"
@@ -588,7 +587,7 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
                 self.assertEqual(len(self.checkpoints(name)), 1)
 
     def test_nothing_half_written_stays(self):
-        self.stopped(self.train("clean", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
+        self.stopped(self.train("clean", "--checkpoint-every", "1step", "RUEDA_INJECT=stop:0:3", ranks=1))
         rest = self.folder / "clean" / "checkpoints" / ".unfinished-epoch-0009-step-00000"
         rest.mkdir()
         (rest / "weights.safetensors").write_bytes(b"half")

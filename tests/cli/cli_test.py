@@ -184,9 +184,9 @@ class Refusals(ProgramCase):
             (2, ["--data", "nowhere", "--run-dir", "not-made"], "nowhere"),
             (3, ["--data-limit", "2"], "2", "3"),
             (2, ["--run-dir", "plain-file/run"], "plain-file/run"),
-            (0, ["--inject", "nan:1:1"], "--inject", "rank 1"),
+            (0, ["RUEDA_INJECT=nan:1:1"], "RUEDA_INJECT", "rank 1"),
             (0, ["--data", "/dev/zero"], "/dev/zero"),
-            (2, ["--backend", "timed", "--compute-from", "no.json"], "--compute-from no.json", "cannot be opened"),
+            (2, ["--backend", "timed", "--compute", "from=no.json"], "--compute from=no.json", "cannot be opened"),
         ):
             with self.subTest(words=words):
                 self.refused(self.train(*words, ranks=ranks), *shown)
@@ -253,11 +253,11 @@ class Refusals(ProgramCase):
         self.refused(result, "seed")
 
     def test_nan_loss_stops_with_step_and_rank(self):
-        result = self.train("--inject", "nan:1:2", ranks=2)
+        result = self.train("RUEDA_INJECT=nan:1:2", ranks=2)
         self.refused(result, "step 2", "rank 1", code=1)
 
     def test_flipped_bit_stops_with_tensor_element_and_rank(self):
-        result = self.train("--inject", "flip-bit:1:2", "--check-replicas", "step", ranks=2)
+        result = self.train("RUEDA_INJECT=flip-bit:1:2", "--check-replicas", "step", ranks=2)
         self.refused(result, "element", "rank 1", code=1)
         self.assertRegex(result.messages[0], r"\w\.(weight|bias)\b")
 
@@ -366,7 +366,7 @@ class Output(ProgramCase):
 
     def test_the_timed_backend_waits_and_says_so(self):
         words = ("train", *SMALL, "--backend", "timed", "--check-replicas", "step")
-        given = ("--compute-ms", "20", "--run-dir", "timed")
+        given = ("--compute", "20", "--run-dir", "timed")
         out = self.completed(self.program.run_ranks(3, *words, *given)).out
         self.assertEqual(out.count("NOTHING IS COMPUTED"), 2)
         self.assertRegex(out, r"(?m)^Epoch 1/1 - 3/3 .*timed, nothing computed")
@@ -381,7 +381,7 @@ class Output(ProgramCase):
     def test_the_timed_backend_takes_the_time_of_a_run(self):
         computed = self.trained(0, *SMALL)
         recorded = f"{computed['run_dir']}/run.json"
-        timed = self.trained(2, *SMALL, "--backend", "timed", "--compute-from", recorded)["timed"]
+        timed = self.trained(2, *SMALL, "--backend", "timed", "--compute", f"from={recorded}")["timed"]
         self.assertEqual(timed["recorded_in"], recorded)
         steps = [sum(float(row[phase]) for phase in ("forward", "loss", "backward")) for row in computed["steps"]]
         self.assertEqual(len(steps), 8)

@@ -46,7 +46,7 @@ class Energy(ProgramCase):
 
     def test_a_host_of_two_ranks_counts_once_through_wraps_and_in_reports(self):
         acts = {f"epoch 1, step {step}:": lambda _: self.grow(100) for step in (1, 2)}
-        record, said = self.follow(2, "--epochs", "1", "--compute-ms", "1600", acts=acts)
+        record, said = self.follow(2, "--epochs", "1", "--compute", "1600", acts=acts)
         energy = record["epochs"][0]["energy"]
         self.assertAlmostEqual(energy["host_joules"], 300, delta=3)
         self.assertEqual((energy["includes"], energy["joules"]), ("hosts", None))
@@ -63,7 +63,7 @@ class Energy(ProgramCase):
 
     @long
     def test_a_resumed_run_keeps_the_sum(self):
-        words = ("--epochs", "2", "--compute-ms", "500", "--checkpoint-every", "1step")
+        words = ("--epochs", "2", "--compute", "500", "--checkpoint-every", "1step")
         acts = {"epoch 1, step 1:": lambda _: self.grow(100), "epoch 2, step 1:": self.grow_and_stop}
         self.follow(1, *words, acts=acts, code=75)
         self.grow(90)  # between the processes
@@ -75,7 +75,7 @@ class Energy(ProgramCase):
 
     @long
     def test_nonsense_is_said_once_and_hurts_nothing(self):
-        words = ("--epochs", "1", "--compute-ms", "300", "--overwrite")
+        words = ("--epochs", "1", "--compute", "300", "--overwrite")
         bad = lambda _: self.write(f"{self.id()}/intel-rapl:0/energy_uj", "\x1b[31mmuch")
         for acts in ({"epoch 1, step 1:": bad}, {}):
             record, said = self.follow(1, *words, acts=acts)

@@ -135,7 +135,7 @@ class HostsTest(ProgramCase):
 
     @long
     def test_what_a_link_takes_at_least_is_booked_as_transfer(self):
-        words = ["--backend", "timed", "--compute-ms", "100", "--overlap", "off", "--epochs", "3", "--data-limit", "72"]
+        words = ["--backend", "timed", "--compute", "100", "--overlap", "off", "--epochs", "3", "--data-limit", "72"]
         rate = 100e6  # bit/s; on two ranks each sends as many bytes as the gradients have
         with self.lab.hosts(2, "100mbit") as lab:
             record = self.over_hosts(lab, 2, *words, "--all-reduce", "ring")

@@ -195,7 +195,7 @@ class OverlapTest(ProgramCase):
         for way in (["--all-reduce", "ring", "--overlap", "off"], ["--all-reduce", "ring", "--overlap", "on"],
                     ["--all-reduce", "shared"]):  # fmt: skip
             with self.subTest(way=way):
-                result = self.start(3, "--stall-seconds", "3", "--inject", "hang:1:4", *way)
+                result = self.start(3, "--stall-seconds", "3", "RUEDA_INJECT=hang:1:4", *way)
                 self.assertNotEqual(result.code, 0, result)
                 stuck = ("rueda: the ring is stuck. rank ", "rueda: stuck outside the ring. rank ")
                 self.assertTrue(all(message.startswith(stuck) for message in result.messages), result)

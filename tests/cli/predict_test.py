@@ -38,7 +38,7 @@ class Predict(ProgramCase):
         super().setUpClass()
         for ranks, batch in ((1, 16), (1, 64), (2, 64)):
             cls.made(
-                "train", "--backend", "timed", "--model", "resnet20", "--compute-ms", str(batch), "--batch-per-rank",
+                "train", "--backend", "timed", "--model", "resnet20", "--compute", str(batch), "--batch-per-rank",
                 str(batch), "--data", "data", "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3", "--all-reduce", "ring",
                 "--overlap", "off", "--bucket-mb", "0.4", "--progress", "off", "--run-dir", f"runs/p{ranks}-b{batch}",
                 ranks=ranks,

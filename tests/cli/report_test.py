@@ -28,7 +28,7 @@ class Report(ProgramCase):
             ("three", 3, ["--batch-per-rank", "16"], 10), ("again", 2, ["--batch-per-rank", "16"], 10),
             ("big", 1, ["--global-batch", "48"], 30),
         ):  # fmt: skip
-            words = ("--compute-ms", str(milliseconds), "--run-dir", f"runs/{name}")
+            words = ("--compute", str(milliseconds), "--run-dir", f"runs/{name}")
             cls.made("train", *RUN, *batch, *words, ranks=ranks)
         cls.printed = cls.made("report", "runs", "--out", "report", "--title", "A study", "--plots", "off").out
         cls.report = cls.read(cls, "report/report.json")
@@ -45,7 +45,7 @@ class Report(ProgramCase):
         self.assertEqual([point["rank_batch"] for point in strong["points"]], [48, 16])
 
     def test_sums_in_shared_memory_have_no_link(self):
-        shared = ("--compute-ms", "10", "--batch-per-rank", "16", "--all-reduce", "shared")
+        shared = ("--compute", "10", "--batch-per-rank", "16", "--all-reduce", "shared")
         for ranks in (1, 2):
             self.made("train", *RUN, *shared, "--run-dir", f"window/{ranks}", ranks=ranks)
         self.made("report", "window", "--out", "of-window", "--plots", "off")
@@ -315,8 +315,8 @@ class Factors(ProgramCase):
     @long
     def test_what_is_injected_is_in_the_steps_and_these_make_the_factors(self):
         # One rank has 6 images, the other 5, of 15 ms as on one rank; then 11 each, of 18 ms.
-        uneven, slow = ("--global-batch", "11", "--compute-ms", "90"), ("--batch-per-rank", "11", "--compute-ms", "198")
-        one = self.timed(1, 15, "--global-batch", "11", "--compute-ms", "165")
+        uneven, slow = ("--global-batch", "11", "--compute", "90"), ("--batch-per-rank", "11", "--compute", "198")
+        one = self.timed(1, 15, "--global-batch", "11", "--compute", "165")
         for two in (self.timed(2, 15, *uneven), self.timed(2, 18, *slow)):
             self.made("report", one["run_dir"], two["run_dir"], "--out", "report", "--plots", "off")
             points = self.read("report/report.json")["series"][0]["points"]

@@ -85,6 +85,13 @@ class Result:
         return [line for line in self.err.splitlines() if line.startswith("rueda: ")]
 
 
+def apart(words):
+    """Splits words into those of the command and a dict of the variables of tests among them, RUEDA_INJECT=kill:1:4."""
+    words = [str(word) for word in words]
+    variables = [word for word in words if word.startswith("RUEDA_INJECT=")]
+    return [word for word in words if word not in variables], dict(word.split("=", 1) for word in variables)
+
+
 def environment(changes):
     """This environment without what a launcher around the test has set, and with these changes; None: unset."""
     launcher = re.compile(r"^(OMPI_COMM_|OMPI_UNIVERSE_|MV2_COMM_|PMIX_|PMI_|SLURM_|TORCHELASTIC_|HOROVOD_|RANK$|WORLD_SIZE$)")
@@ -140,8 +147,9 @@ class Program:
         return json.loads((self.folder / run_dir / "run.json").read_text(encoding="utf-8"))
 
     def _execute(self, command, env):
+        command, variables = apart(command)
         process = subprocess.Popen(
-            command, cwd=self.folder, env=environment(env), stdin=subprocess.DEVNULL,
+            command, cwd=self.folder, env=environment({**env, **variables}), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
         try:

@@ -413,7 +413,7 @@ class Installed(ScriptCase):
     def test_completion(self):
         self.put({"some file.toml": ""})
         for words, wanted in (
-            (["ben"], ["bench"]), (["bench", "a"], ["all-reduce"]), (["train", "--all-reduce", "=", "ce"], ["central"]),
+            (["ben"], ["bench"]), (["bench", "a"], ["all-reduce"]), (["train", "--all-reduce", "=", "sh"], ["shared"]),
             (["summary", "--model", "resnet18"], ["resnet18"]), (["train", "--config", "some"], ["some", "file.toml"]),
             (["train", "--seed", ""], []), (["train", "--help", "dev"], ["device"]), (["bench", "all-reduce", "--algorithms", "ring,cen"], ["ring,central"]),
         ):  # fmt: skip

@@ -55,7 +55,7 @@ SENT = {
     "nodes-srun": (["--ntasks-per-node=2", "nodes.sh", *SMALL], {}),
     "nodes-mpirun": (["--ntasks-per-node=2", "nodes.sh", *SMALL], {"RUEDA_LAUNCHER": "mpirun"}),
     "bad": (["cpu.sh", *SMALL, "--model", "resnet21"], {}),
-    "nan": (["cpu.sh", *SMALL, "--inject", "nan:0:1"], {}),
+    "nan": (["cpu.sh", *SMALL], {"RUEDA_INJECT": "nan:0:1"}),
     "refused": (["one-gpu.sh", *SMALL], {"RUEDA_BACKEND": "cuda"}),
     "study-srun": study("srun", "--nodes", "1,2", "--ranks-per-node", "2"),
     "study-mpirun": study("mpirun", "--nodes", "2", "--ranks-per-node", "1,2"),

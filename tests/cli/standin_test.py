@@ -234,11 +234,11 @@ class Order(StandInCase):
 
 class Faults(StandInCase):
     def test_faults_are_found(self):
-        corrupt = ["--verify-messages", "--inject", "corrupt-message:1:2", "--transport"]
+        corrupt = ["--verify-messages", "RUEDA_INJECT=corrupt-message:1:2", "--transport"]
         corrupted = ("a message of gradients was corrupted", "step 2", "to rank 1")
         for words, parts in (
-            (["--inject", "nan:1:2"], ("step 2", "rank 1")),
-            (["--inject", "flip-bit:1:2", "--check-replicas", "step"], ("step 2", "rank 1")),
+            (["RUEDA_INJECT=nan:1:2"], ("step 2", "rank 1")),
+            (["RUEDA_INJECT=flip-bit:1:2", "--check-replicas", "step"], ("step 2", "rank 1")),
             ([*corrupt, "device"], corrupted),
             ([*corrupt, "staged"], corrupted),
         ):

@@ -23,7 +23,6 @@ WAYS = [
     (3, ["--reduce-order", "fixed", "--all-reduce", "ring"]),
     (3, ["--all-reduce", "doubling"]),
     (4, ["--all-reduce", "hierarchical"]),
-    (3, ["--all-reduce", "central"]),
     (2, AUTO),
 ]
 
@@ -53,13 +52,13 @@ class Verified(VerifyCase):
         for i, (ranks, way) in enumerate(part(WAYS, 3)):
             for overlap in ("on", "off") if i == 0 else ("on",) if i % 2 else ("off",):
                 with self.subTest(ranks=ranks, way=way, overlap=overlap):
-                    words = [*way, "--overlap", overlap, *VERIFY, "--inject", "corrupt-message:1:2"]
+                    words = [*way, "--overlap", overlap, *VERIFY, "RUEDA_INJECT=corrupt-message:1:2"]
                     result = self.start(ranks, *words)
                     words_of_it = ["a message of gradients was corrupted", "to rank 1 on", "step 2, bucket 0"]
                     self.refused(result, *words_of_it, "check sum", "rueda doctor", code=1)
 
     def test_rank_0_that_finds_it_leaves_the_reason_in_run_json(self):
-        result = self.start(3, *VERIFY, "--inject", "corrupt-message:0:1")
+        result = self.start(3, *VERIFY, "RUEDA_INJECT=corrupt-message:0:1")
         self.refused(result, "to rank 0", code=1)
         record = self.program.record(result.run_dir)
         self.assertEqual(record["outcome"], "failed")
@@ -73,14 +72,12 @@ class Unverified(VerifyCase):
     def test_replicas_agree_on_a_wrong_sum(self):
         for ranks, way in WAYS[:4]:
             with self.subTest(ranks=ranks, way=way):
-                wrong = self.trained(ranks, *way, "--inject", "corrupt-message:1:2")
+                wrong = self.trained(ranks, *way, "RUEDA_INJECT=corrupt-message:1:2")
                 self.assertNotEqual(hashes(wrong), hashes(self.known_run(ranks, *way)))
 
     def test_the_replica_check_sees_what_one_rank_alone_got(self):
-        for way in ("doubling", "central"):
-            with self.subTest(way=way):
-                result = self.start(2, "--all-reduce", way, "--inject", "corrupt-message:1:2")
-                self.refused(result, "replicas differ", "step 2", code=1)
+        result = self.start(2, "--all-reduce", "doubling", "RUEDA_INJECT=corrupt-message:1:2")
+        self.refused(result, "replicas differ", "step 2", code=1)
 
 
 class Refused(VerifyCase):
@@ -88,14 +85,14 @@ class Refused(VerifyCase):
         for way in ("shared", "mpi"):
             for words, words_of_it in (
                 (VERIFY, "--verify-messages"),
-                (["--inject", "corrupt-message:1:2"], "--inject corrupt-message"),
+                (["RUEDA_INJECT=corrupt-message:1:2"], "RUEDA_INJECT=corrupt-message"),
             ):
                 with self.subTest(way=way, words=words):
                     self.refused(self.start(2, "--all-reduce", way, *words), words_of_it, f"--all-reduce {way}")
 
     def test_a_message_that_one_rank_never_gets(self):
-        result = self.start(1, "--inject", "corrupt-message:0:1")
-        self.refused(result, "--inject corrupt-message", "one rank")
+        result = self.start(1, "RUEDA_INJECT=corrupt-message:0:1")
+        self.refused(result, "RUEDA_INJECT=corrupt-message", "one rank")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from rueda_runs import ProgramCase, environment, main
 
 # Ranks and steps differ by the jitter.
 TIMED = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--batch-per-rank", "16"]
-TIMED += ["--compute-ms", "20", "--compute-jitter", "50"]
+TIMED += ["--compute", "ms=20,jitter=50"]
 BAD = {
     "foreign": '{"a": 1}',
     "of another version": '"schema_version": 2',
@@ -50,7 +50,7 @@ class Watch(ProgramCase):
 
     def test_a_rank_with_more_images_is_not_slow_and_a_file_that_cannot_be_written_hurts_nothing(self):
         (self.folder / "odd" / "status.json").mkdir(parents=True)
-        words = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "30", "--compute-ms", "300"]
+        words = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "30", "--compute", "300"]
         words += ["--global-batch", "3", "--epochs", "1", "--run-dir", "odd"]  # rank 0 has two images of three
         run = self.program.run_ranks(2, "train", *words)
         self.completed(run)
@@ -94,7 +94,7 @@ class Watch(ProgramCase):
     def test_a_rank_that_is_stopped_for_some_seconds(self):
         # 20 steps of 0.4 s an epoch: the status is read and the rank is stopped long before the epoch ends. Between
         # two epochs no step is under way.
-        words = ["train", "--backend", "timed", "--compute-ms", "400", "--data", "data", "--data-limit", "40", "--batch-per-rank", "1",
+        words = ["train", "--backend", "timed", "--compute", "400", "--data", "data", "--data-limit", "40", "--batch-per-rank", "1",
                  "--epochs", "10000", "--run-dir", "gap", "--progress", "lines"]  # fmt: skip
         command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, *words]
         status, record = self.folder / "gap" / "status.json", self.folder / "gap" / "run.json"

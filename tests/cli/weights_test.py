@@ -91,7 +91,7 @@ class WeightsTest(ProgramCase):
         self.assertIn("conv1.weight", read_header(self.path("target"))[0])
 
     def test_a_run_that_fails_saves_nothing(self):
-        result = self.train("--inject", "nan:0:1", "--save-weights", "failed")
+        result = self.train("RUEDA_INJECT=nan:0:1", "--save-weights", "failed")
         self.assertEqual(result.code, 1, result)
         self.assertFalse(self.path("failed").exists())
 

@@ -50,7 +50,7 @@ def train_limits(words):
     limits = ["--epochs", "1", "--warmup-epochs", "0", "--data-limit", "12", "--image-size", "8", "--threads", "1"]
     limits += ["--global-batch", "4"] if "global-batch" in known else ["--batch-per-rank", "2"]
     if known["backend"] == "timed":
-        limits += [] if "compute-from" in known else ["--compute-ms", "1"]
+        limits += [] if "from=" in known["compute"] else ["--compute", "1"]
     else:
         limits += ["--backend", "cpu"]
     if known["precision"] != "fp32":

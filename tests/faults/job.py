@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rueda_runs import environment
+from rueda_runs import apart, environment
 
 MARK = "RUEDA_FAULT_JOB"  # by which the processes of a job are found again
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
@@ -61,9 +61,10 @@ class Job:
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
         self.began = self.fault_at = time.monotonic()
         self.epochs_at_fault = None  # finished ones; None: no fault was put in
+        command, variables = apart(command)
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen(
-                command, cwd=folder, env=environment({MARK: self.mark, **(env or {})}),
+                command, cwd=folder, env=environment({MARK: self.mark, **(env or {}), **variables}),
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
             )
 

@@ -132,7 +132,7 @@ def copy_of_run(trial):
     """Of a run that was killed, with two checkpoints; made once for a plan."""
     source = trial.place.folder / f"killed-{abs(hash((trial.plan.words, trial.plan.cadence)))}"
     if not source.exists():
-        job = trial.start("--keep", "2", "--inject", f"kill:0:{trial.plan.steps}", alone=True)
+        job = trial.start("--keep", "2", f"RUEDA_INJECT=kill:0:{trial.plan.steps}", alone=True)
         trial.end(job)
         shutil.copytree(trial.run_dir, source)
     else:

@@ -34,7 +34,7 @@ def kill_rank(trial):
 @kind("kill-step", "a rank is killed at the beginning of a step", ranks=(1, 2, 3, 4))
 def kill_at_step(trial):
     step = trial.step()
-    ended = trial.end(trial.start("--inject", f"kill:{trial.rank()}:{step}"))
+    ended = trial.end(trial.start(f"RUEDA_INJECT=kill:{trial.rank()}:{step}"))
     trial.died(ended)
     trial.go_on_before(step, "ended")
 
@@ -111,7 +111,7 @@ def ask_to_stop(trial):
 def ask_twice(trial):
     """The first request is kept until the step ends, which it does not; the second ends the job."""
     step, hanging = trial.step(), trial.rank()
-    job = trial.start("--inject", f"hang:{hanging}:{step}", "--stall-seconds", "0")
+    job = trial.start(f"RUEDA_INJECT=hang:{hanging}:{step}", "--stall-seconds", "0")
     pid = job.find_rank(hanging)
     demand(pid and job.wait_for(lambda: state(Path("/proc", str(pid))) == "T", 60), "the rank does not hang")
     target = job.find_rank(trial.rank(but=hanging))
@@ -127,7 +127,7 @@ def ask_twice(trial):
 @kind("hang", "a rank hangs (SIGSTOP) at the beginning of a step")
 def hang(trial):
     step, rank = trial.step(), trial.rank()
-    ended = trial.end(trial.start(*STALL, "--inject", f"hang:{rank}:{step}"))
+    ended = trial.end(trial.start(*STALL, f"RUEDA_INJECT=hang:{rank}:{step}"))
     stuck(trial, ended, rank)
     demand(any(f"step {step}," in m for m in ended.messages), f"step {step} is not named: {ended}")
     trial.go_on_before(step, "named")
@@ -180,7 +180,7 @@ def without_checks(plan):
 def flip_bit(trial):
     step, rank = trial.step(), trial.rank()
     words = [*without_checks(trial.plan), "--check-replicas", "step"]
-    ended = trial.end(trial.start_with(words, "--inject", f"flip-bit:{rank}:{step}"))
+    ended = trial.end(trial.start_with(words, f"RUEDA_INJECT=flip-bit:{rank}:{step}"))
     epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
     trial.failed(ended, f"replicas differ after epoch {epoch + 1}, step {within + 1}: parameter ",
                  "element ", f"; rank {rank} differs from its own hash before the update")
@@ -192,7 +192,7 @@ def flip_bit(trial):
 def flip_bit_epoch(trial):
     step, rank = trial.step(), trial.rank()
     words = without_checks(trial.plan)
-    ended = trial.end(trial.start_with(words, "--inject", f"flip-bit:{rank}:{step}"))
+    ended = trial.end(trial.start_with(words, f"RUEDA_INJECT=flip-bit:{rank}:{step}"))
     blame = "differs from the majority" if trial.plan.ranks > 2 else "no majority"
     trial.failed(ended, "replicas differ after epoch ", ": parameter ", "element ", blame)
     if trial.plan.ranks > 2:
@@ -211,7 +211,7 @@ def shows_bits(ended, rank):
 @kind("nan", "a parameter of a rank becomes NaN", ranks=(1, 2, 3, 4))
 def nan(trial):
     step, rank = trial.step(), trial.rank()
-    ended = trial.end(trial.start("--inject", f"nan:{rank}:{step}"))
+    ended = trial.end(trial.start(f"RUEDA_INJECT=nan:{rank}:{step}"))
     epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
     trial.failed(ended, "NaN", f"at epoch {epoch + 1}, step {within + 1}", f"rank {rank}")
     trial.go_on_before(step, "named")
@@ -219,10 +219,8 @@ def nan(trial):
 
 @kind("message", "a bit of a message of gradients flips on its way; --verify-messages")
 def corrupt_message(trial):
-    if "corrupt-message" not in trial.place.help:
-        raise Skip("this program has no --inject corrupt-message")
     step, rank = trial.step(), trial.rank()
-    words = ["--verify-messages", "--inject", f"corrupt-message:{rank}:{step}"]
+    words = ["--verify-messages", f"RUEDA_INJECT=corrupt-message:{rank}:{step}"]
     ended = trial.end(trial.start(*words))
     demand(ended.code not in KILL_CODES_NOT, f"{ended}")
     trial.failed(ended, "a message of gradients was corrupted", f"to rank {rank} ", f"step {step}, bucket ")

@@ -30,7 +30,7 @@ class Soak(unittest.TestCase):
     def test_runs(self):
         leaks = {"LD_PRELOAD": os.path.abspath(ProgramCase.paths[2]), "RUEDA_TEST_LEAK": "memory,files"}
         with ThreadPoolExecutor() as pool:
-            flat, leak = pool.map(self.soak, ([], ["--backend", "timed", "--compute-ms", "5"]), ({}, leaks))
+            flat, leak = pool.map(self.soak, ([], ["--backend", "timed", "--compute", "5"]), ({}, leaks))
         self.assertEqual(flat.returncode, 0, flat)
         self.assertRegex(flat.stdout, r"(?m)^memory: flat: .*\nopen files: flat: ")
         self.assertEqual(leak.returncode, 1, leak)

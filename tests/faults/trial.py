@@ -68,7 +68,6 @@ class Place:
         self.again = again  # how likely a run that goes on is killed
         self.kills, self.apart = kills, apart  # of an unattended run
         self._references = {}
-        self.help = self.program.run("train", "--help").out
 
     def reference(self, plan, limit=LIMIT):
         key = (plan.ranks, plan.words)

@@ -33,8 +33,6 @@ enum class Overlap { automatic, on, off };
 enum class CheckReplicas { epoch, step, off };
 /// Who computes a micro-batch once more in an audit.
 enum class AuditBy { other, self };
-/// What follows when an audit finds wrong arithmetic.
-enum class OnAudit { stop, recompute };
 /// What happens to a run whose batch does not fit into memory.
 enum class OnOom { fail, halve };
 enum class ProgressChoice { automatic, bar, lines, off };
@@ -56,7 +54,7 @@ struct CheckpointEvery {
   }
 };
 
-/// A fault injected on purpose, to see that it is found or survived: `KIND:RANK:STEP`,
+/// A fault that a test injects, to see that it is found or survived: `KIND:RANK:STEP`,
 /// with a `+` where it is permanent.
 struct InjectedFault {
   enum class Kind {
@@ -150,10 +148,12 @@ struct DeviceConfig {
 
 /// How long the timed backend computes.
 struct ComputeConfig {
-  std::optional<double> ms;     ///< forward and backward of a full micro-batch
-  std::string from;             ///< a run.json whose times are taken; empty: not given
-  std::vector<double> factors;  ///< of each rank, by which it takes longer
-  double jitter = 0;            ///< per cent by which a micro-batch takes longer or shorter
+  std::optional<double> ms = {};     ///< forward and backward of a full micro-batch
+  std::string from = {};             ///< a run.json whose times are taken; empty: not given
+  std::vector<double> factors = {};  ///< of each rank, by which it takes longer
+  double jitter = 0;                 ///< per cent by which a micro-batch takes longer or shorter
+
+  bool operator==(const ComputeConfig&) const = default;
 };
 
 /// How the gradients of all ranks are summed.
@@ -173,9 +173,8 @@ struct ChecksConfig {
   bool verify_messages = false;  ///< of gradients, by a check sum each
   std::size_t audit_every = 0;   ///< steps; 0: never
   AuditBy audit_by = AuditBy::other;
-  OnAudit on_audit = OnAudit::stop;
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
-  InjectedFault fault;
+  InjectedFault fault;              ///< of a test, by RUEDA_INJECT
 };
 
 struct CheckpointsConfig {
@@ -255,7 +254,6 @@ constexpr auto words_of(ReduceOrder) { return std::array{"ring", "fixed"}; }
 constexpr auto words_of(TransportChoice) { return std::array{"auto", "device", "staged"}; }
 constexpr auto words_of(CheckReplicas) { return std::array{"epoch", "step", "off"}; }
 constexpr auto words_of(AuditBy) { return std::array{"other", "self"}; }
-constexpr auto words_of(OnAudit) { return std::array{"stop", "recompute"}; }
 constexpr auto words_of(OnOom) { return std::array{"fail", "halve"}; }
 constexpr auto words_of(ProgressChoice) { return std::array{"auto", "bar", "lines", "off"}; }
 constexpr auto words_of(Shard) { return std::array{"step", "fixed"}; }
@@ -267,6 +265,8 @@ std::string fault_kinds();
 /// The words of the command line.
 std::string to_string(const CheckpointEvery& every);
 std::string to_string(const Balance& balance);
+/// Empty where nothing is given.
+std::string to_string(const ComputeConfig& compute);
 /// Empty without a fault.
 std::string to_string(const InjectedFault& fault);
 

@@ -7,6 +7,7 @@
 #include "base/json/json_fields.hpp"
 #include "base/split.hpp"
 #include "base/text.hpp"
+#include "record/recorded_options.hpp"
 #include "record/recorded_path.hpp"
 #include "rueda/train/config.hpp"
 #include "run/checkpoint/checkpoint_files.hpp"
@@ -140,7 +141,7 @@ Manifest manifest_from(const JsonView& j) {
   read_fields(j, m, kWrittenFields);
   read_fields(j.at("position"), m, kPositionFields);
   read_fields(j, m, kOriginFields);
-  m.config = j.at("config").json().dump();
+  m.config = recorded_options(j.at("config").json()).dump();
   m.files = read_files(j.at("files"));
   require(m.world != 0 && m.micro_batches != 0 && m.global_batch != 0, "a count in it is 0");
   require(m.world <= kMostRanks, "it is of more than a million ranks");

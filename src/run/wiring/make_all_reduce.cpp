@@ -140,11 +140,12 @@ class ReduceMaker {
     const std::string why = algorithm == Algorithm::shared
                                 ? "the ranks of a host read each other's memory, without messages"
                                 : "messages are the library's";
-    throw_agreed(
-        ExitCode::bad_input,
-        std::string(settings_.verify_messages ? "--verify-messages" : "--inject corrupt-message") +
-            " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) +
-            " " + why + ": give --all-reduce ring, doubling, hierarchical or central");
+    throw_agreed(ExitCode::bad_input,
+                 std::string(settings_.verify_messages ? "--verify-messages"
+                                                       : "RUEDA_INJECT=corrupt-message") +
+                     " is about messages of rueda's own, and with --all-reduce " +
+                     to_string(algorithm) + " " + why +
+                     ": give --all-reduce ring, doubling or hierarchical");
   }
 
   std::unique_ptr<AllReduce> make_ring(std::unique_ptr<Exchange> ranks, const ReduceWay& way) {

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 6> kColumns = {"epoch", "samples", "globa
                                                       "loss",  "forward", "backward"};
 
 InputFile recorded_file(const std::string& file) {
-  return {file, "--compute-from " + file,
+  return {file, "--compute from=" + file,
           "name the run.json of a run that computed with this --model and --image-size"};
 }
 
@@ -76,7 +76,7 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
   together(group, [&] {
     const auto world = std::size_t(group.size());
     require(compute.factors.empty() || compute.factors.size() == world,
-            fmt::format("--compute-factors has {} for {}: give one for each",
+            fmt::format("--compute has {} in factors= for {}: give one for each",
                         counted(compute.factors.size(), "number"), counted(world, "rank")));
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
     if (!config.compute.from.empty() && group.rank() == 0)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -51,13 +52,20 @@ class Recipe {
   std::filesystem::path path_;
 };
 
+/// The variable of a test's fault, while it lives.
+struct FaultVariable {
+  explicit FaultVariable(const std::string& text) { ::setenv(kFaultVariable, text.c_str(), 1); }
+  FaultVariable(const FaultVariable&) = delete;
+  ~FaultVariable() { ::unsetenv(kFaultVariable); }
+};
+
 /// A value that is not the default.
 std::string other_value(const TrainOption& option) {
   if (std::holds_alternative<Text>(option.kind)) return "some text";
   if (std::holds_alternative<Flag>(option.kind)) return "true";
   if (const auto* words = std::get_if<Words>(&option.kind))
     return words->words.at(words->get(TrainConfig()) == 0 ? 1 : 0);
-  if (std::string(option.name) == "inject") return "nan:1:7";
+  if (std::string(option.name) == "compute") return "ms=11";
   if (std::string(option.name) == "checkpoint-every") return "50steps";
   return option.name == std::string("target-accuracy") ? "0.75" : "11";
 }
@@ -96,6 +104,16 @@ TEST_CASE("what was removed is refused with what to use", "[command_line]") {
   CHECK_THAT(refusal({"bench", "tune", "--out", "t.json"}),
              Contains("tune was removed: ") && Contains("rueda bench all-reduce"));
   CHECK_THAT(refusal({"summary", "--reduce-table", "t"}), !Contains("removed"));
+  CHECK_THAT(refusal({"train", "--all-reduce", "central"}),
+             Contains("--all-reduce central was removed: ") && Contains("give --all-reduce ring"));
+  CHECK_THAT(refusal({"train", "--on-audit", "recompute"}),
+             Contains("--on-audit was removed: ") && Contains("jobs/run-again.sh"));
+  CHECK_THAT(refusal({"train", "--inject=nan:0:1"}),
+             Contains("--inject was removed: ") && Contains("RUEDA_INJECT"));
+  for (const char* option :
+       {"--compute-ms", "--compute-from", "--compute-factors", "--compute-jitter"})
+    CHECK_THAT(refusal({"train", option, "1"}),
+               Contains(option + std::string(" was removed: give --compute")));
   const Recipe recipe("reduce-table = \"t.json\"\n");
   CHECK_THAT(refusal(recipe.command()), Contains("reduce-table was removed: "));
 }
@@ -132,7 +150,6 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
   TrainConfig hostile;
   for (const TrainOption& option : train_options())
     if (std::holds_alternative<Text>(option.kind)) set_option(option, hostile, "some text");
-  hostile.compute.from = "";  // not with the other options
   hostile.device.tune_engines = hostile.output.overwrite = true;
   const auto checkpoint = folder.path() / "checkpoints" / "epoch-0001-step-00000";
   std::filesystem::create_directories(checkpoint);
@@ -145,7 +162,7 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
   write_output(checkpoint / kManifestName, to_json(manifest));
   const Line resume = {"train", "--resume", checkpoint.string()};
   // Each path is of a file that is read, or not taken over.
-  const std::set<std::string> read = {"data", "compute-from", "tuning-file", "reduce-table"};
+  const std::set<std::string> read = {"data", "tuning-file"};
   const TrainConfig taken = trained_by(resume);
   for (const TrainOption& option : train_options()) {
     CAPTURE(option.name);
@@ -198,8 +215,8 @@ TEST_CASE("relative paths that a run recorded lead from its own folder", "[comma
 TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {
   for (const Line& more :
        {Line{}, Line{"--global-batch", "96", "--seed", "18446744073709551615", "--lr", "0.1"},
-        Line{"--batch-per-rank", "max", "--nesterov", "--inject", "nan:1:7", "--data", "a \"b\"\\c",
-             "--checkpoint-every", "50steps", "--momentum", "0.3333333333333333"}}) {
+        Line{"--batch-per-rank", "max", "--nesterov", "--data", "a \"b\"\\c", "--checkpoint-every",
+             "50steps", "--momentum", "0.3333333333333333"}}) {
     Line words = {"train", "--print-config", "--run-dir", "somewhere"};
     words.insert(words.end(), more.begin(), more.end());
     const auto printed = std::get<PrintText>(parse_command_line(words)).text;
@@ -217,16 +234,48 @@ TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {
 TEST_CASE("faults to inject", "[command_line]") {
   const auto words = words_of(InjectedFault::Kind::none);
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const auto fault =
-        trained_by({"train", "--inject", words[i] + std::string(":2:10")}).checks.fault;
+    const FaultVariable fault_here(words[i] + std::string(":2:10"));
+    const auto fault = trained_by({"train"}).checks.fault;
     CHECK((to_string(fault.kind) == words[i] && fault.rank == 2 && fault.step == 10));
   }
-  CHECK_THAT(refusal({"train", "--inject", "zero:1:2"}),
-             Contains("flip-bit, nan, kill, stop, hang, corrupt-message"));
+  CHECK(trained_by({"train"}).checks.fault.kind == InjectedFault::Kind::none);
   for (const char* text :
-       {"", "nan", "none:0:1", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"}) {
-    CHECK_THAT(refusal({"train", "--inject", text}), Contains("--inject"));
+       {"nan", "none:0:1", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"}) {
+    const FaultVariable fault_here(text);
+    CHECK_THAT(
+        refusal({"train"}),
+        Contains(kFaultVariable) && Contains("flip-bit, nan, kill, stop, hang, corrupt-message"));
   }
+}
+
+TEST_CASE("how long the timed backend computes is one option", "[command_line]") {
+  const auto compute = [](const std::string& text) {
+    return trained_by({"train", "--backend", "timed", "--compute", text}).compute;
+  };
+  CHECK(compute("40") == ComputeConfig{.ms = 40});
+  CHECK(compute("ms=0.5,jitter=50,factors=1:2.5") ==
+        ComputeConfig{.ms = 0.5, .factors = {1, 2.5}, .jitter = 50});
+  CHECK(compute("factors=1:2,from=a,b:c=d") == ComputeConfig{.from = "a,b:c=d", .factors = {1, 2}});
+  for (const char* text : {"ms=40", "ms=40,jitter=50,factors=1:2", "jitter=1,from=a,b"})
+    CHECK(to_string(compute(text)) == text);
+  for (const auto& [text, shown] : std::vector<std::pair<const char*, const char*>>{
+           {"", "NAME=VALUE"},
+           {"fast", "NAME=VALUE"},
+           {"ms=40,", "NAME=VALUE"},
+           {"ms=", "is no number"},
+           {"ms=nan", "is no number"},
+           {"ms=0", "above 0 and at most 1000000"},
+           {"ms=1000001", "above 0 and at most 1000000"},
+           {"ms=1,jitter=100", "at least 0 and below 100"},
+           {"ms=1,jitter=-1", "at least 0 and below 100"},
+           {"ms=1,factors=1:0", "one for each rank, for example 3:1"},
+           {"ms=1,factors=1,2", "NAME=VALUE"},
+           {"from=", "name the run.json"},
+           {"ms=1,speed=2", "give ms, jitter, factors or from"},
+           {"jitter=10", "--compute MILLISECONDS or --compute from=RUN.json"},
+           {"ms=1,from=run.json", "--compute MILLISECONDS or --compute from=RUN.json"}})
+    CHECK_THAT(refusal({"train", "--backend", "timed", "--compute", text}),
+               Contains("--compute") && Contains(shown));
 }
 
 TEST_CASE("how often checkpoints are written", "[command_line]") {
@@ -359,7 +408,7 @@ TEST_CASE("the first help of train fits a screen, and has what most runs need", 
   CHECK(std::ranges::count(help, '\n') <= 60);
   for (const char* shown : {"--model", "--data", "--epochs", "--batch-per-rank", "--resume"})
     CHECK_THAT(help, Contains(std::string("  ") + shown));
-  for (const char* hidden : {"--inject", "--segment-kb", "--nesterov"})
+  for (const char* hidden : {"--compute", "--segment-kb", "--nesterov"})
     CHECK_THAT(help, !Contains(std::string("  ") + hidden));
   ::unsetenv("COLUMNS");
 }

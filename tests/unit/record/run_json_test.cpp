@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "display/run_text.hpp"
 #include "record/aggregation.hpp"
+#include "record/recorded_options.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
 
@@ -26,9 +27,26 @@ json parsed(const RunRecord& run) { return json::parse(to_json(run)); }
 
 }  // namespace
 
+TEST_CASE("options that an earlier version recorded are read by today's names", "[run_json]") {
+  using nlohmann::ordered_json;
+  const auto now = [](const char* text) {
+    return recorded_options(ordered_json::parse(text)).dump();
+  };
+  CHECK(now(R"({"lr":0.1,"compute-ms":40.0,"compute-from":null,"compute-jitter":50.0,)"
+            R"("compute-factors":"1,2.5","on-audit":"stop","inject":"nan:0:1"})") ==
+        R"({"lr":0.1,"compute":"ms=40,jitter=50,factors=1:2.5"})");
+  CHECK(now(R"({"compute-ms":null,"compute-from":"a,b/run.json","compute-jitter":0.0,)"
+            R"("compute-factors":null})") == R"({"compute":"from=a,b/run.json"})");
+  CHECK(now(R"({"compute-ms":null,"compute-from":null,"compute-jitter":0.0})") ==
+        R"({"compute":null})");
+  CHECK(now(R"({"compute":"ms=40","on-audit":"recompute"})") ==
+        R"({"compute":"ms=40","on-audit":"recompute"})");
+  CHECK(now(R"(["no","options"])") == R"(["no","options"])");
+}
+
 TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   RunRecord run = test::sample_run();
-  json expected = {{"batch-per-rank", 64},  {"weight-decay", 1e-4}, {"inject", nullptr},
+  json expected = {{"batch-per-rank", 64},  {"weight-decay", 1e-4}, {"compute", nullptr},
                    {"input", "resident"},   {"shuffle", "on"},      {"target-accuracy", nullptr},
                    {"reduce-order", "ring"}};
   const auto check = [&] {
@@ -39,7 +57,7 @@ TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   run.config.training.seed = 18'446'744'073'709'551'615ULL;
   run.config.sums.order = ReduceOrder::fixed;
   run.config.data.shuffle = false;
-  run.config.checks.fault = {InjectedFault::Kind::flip_bit, 1, 7};
+  run.config.compute = {.ms = 40, .factors = {1, 2}};
   run.config.training.target_accuracy = 0.8;
   run.config.checks.verify_messages = true;
   run.config.data.input = InputMode::stream;
@@ -47,7 +65,7 @@ TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   expected = {{"seed", run.config.training.seed},
               {"reduce-order", "fixed"},
               {"shuffle", "off"},
-              {"inject", "flip-bit:1:7"},
+              {"compute", "ms=40,factors=1:2"},
               {"target-accuracy", 0.8},
               {"verify-messages", true},
               {"input", "stream"},

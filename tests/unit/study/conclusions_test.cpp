@@ -298,13 +298,14 @@ TEST_CASE("times of the timed backend are no repeats of each other", "[study]") 
   std::vector<RunResult> runs = runs_of({{1, 4}, {2, 2}, {1, 16}, {2, 8}});
   for (RunResult& run : runs)
     for (RankInfo& rank : run.ranks) rank.backend = "timed";
-  const auto all = make_series(observe_all(with(runs, "compute-ms", {"10", "10", "40", "40"})));
+  const auto all =
+      make_series(observe_all(with(runs, "compute", {"ms=10", "ms=10", "ms=40", "ms=40"})));
   REQUIRE(all.size() == 2);
-  CHECK_THAT(all[0].label, Contains("compute-ms 10"));
+  CHECK_THAT(all[0].label, Contains("compute ms=10"));
   CHECK(all[0].points[0].repeats == 1);
   // A strong study gives each batch its own.
   std::vector<RunResult> strong = {made_run({.rank_batch = 20}), made_run({.ranks = 2})};
-  const auto one = make_series(observe_all(with(strong, "compute-ms", {"40", "20"})));
+  const auto one = make_series(observe_all(with(strong, "compute", {"ms=40", "ms=20"})));
   REQUIRE(one.size() == 1);
   CHECK(one[0].points.size() == 2);
 }
