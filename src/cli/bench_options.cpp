@@ -4,17 +4,9 @@ namespace rueda {
 namespace {
 
 void add_setup(CLI::App& command, TrainConfig& train) {
-  add_backend(command, train.device.backend, "Device whose memory holds the numbers");
-  add_choice(command, "--transport", train.sums.transport,
-             {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
-             "How MPI gets numbers from a GPU, as for train; device: from its memory; staged: "
-             "through host memory");
-  add_choice(command, "--wire", train.sums.wire, {Wire::fp32, Wire::bf16},
-             "Format of the numbers that travel between ranks");
-  add_number(command, "--threads", train.device.threads, "N",
-             "Threads of each rank that add; 0: cores / ranks");
-  command.add_flag("--allow-shared-gpu", train.device.allow_shared_gpu,
-                   "Lets several ranks share a GPU");
+  add_option(command, plain_option("backend", "Device whose memory holds the numbers"), train);
+  for (const char* name : {"transport", "wire", "threads", "allow-shared-gpu"})
+    add_option(command, shared_option(name), train);
 }
 
 void add_all_reduce(CLI::App& bench, Request& request) {
@@ -34,10 +26,8 @@ void add_all_reduce(CLI::App& bench, Request& request) {
              "Sums of each size by each algorithm; 0: 15 to 500, depending on the size");
   add_number(command, "--seconds", options.seconds, "S",
              "Time limit for each size: no further repetition begins after it, except the first 3");
-  add_number(command, "--segment-kb", options.train.sums.segment_kb, "KIB",
-             "Size of the pieces in which chunks travel; 0: by the rule of train");
-  command.add_flag("--verify-messages", options.train.checks.verify_messages,
-                   "Adds a check sum to each message, as for train");
+  add_option(command, shared_option("segment-kb"), options.train);
+  add_option(command, shared_option("verify-messages"), options.train);
   add_setup(command, options.train);
   add_text(command, "--json", options.json, "FILE", "Writes all measurements to this file");
   add_text(command, "--plot", options.plot, "FILE",
@@ -61,13 +51,12 @@ void add_layers(CLI::App& bench, Request& request) {
       "  rueda bench layers --model resnet50v2 --batch-per-rank 64 --threads 2");
   auto& options = options_of<BenchLayersOptions>(command, request);
   TrainConfig& train = options.train;
-  add_model(command, train.model.name, "Network whose convolutions are timed");
-  add_number(command, "--batch-per-rank", train.batch.per_rank, "N", "Images of a step");
-  add_choice(command, "--precision", train.device.precision, {Precision::fp32, Precision::bf16},
-             "Format of activations and packed weights");
-  add_number(command, "--image-size", train.model.image_size, "PIXELS", "Side of the images");
+  add_option(command, shared_option("model"), train);
+  add_option(command, plain_option("batch-per-rank", "Images of a step"), train);
+  add_option(command, shared_option("precision"), train);
+  add_option(command, shared_option("image-size"), train);
   add_number(command, "--classes", options.classes, "N", "Number of classes");
-  add_number(command, "--threads", train.device.threads, "N", "Threads; 0: all cores");
+  add_option(command, shared_option("threads", "Threads; 0: all cores"), train);
   add_number(command, "--repetitions", options.repetitions, "N",
              "Repetitions of each convolution and of the step");
   add_text(command, "--json", options.json, "FILE", "Writes all measurements to this file");

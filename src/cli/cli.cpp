@@ -31,22 +31,19 @@ void add_summary(CLI::App& app, Request& request) {
                   "  rueda summary --model resnet18 --batch-per-rank 128\n"
                   "  rueda summary --model resnet50v2 --image-size 128 --memory 64GB");
   auto& options = options_of<SummaryOptions>(command, request);
-  add_model(command, options.model, "Network to describe");
-  add_number(command, "--image-size", options.image_size, "PIXELS", "Side of the images");
+  TrainConfig& train = options.train;
+  add_option(command, shared_option("model"), train);
+  add_option(command, shared_option("image-size"), train);
   add_number(command, "--classes", options.classes, "N", "Number of classes");
-  add_number(command, "--batch-per-rank", options.batch_per_rank, "N",
-             "Images that a rank computes at once");
-  add_backend(command, options.backend, "Device whose memory is planned; cuda: needs a GPU here");
-  add_choice(command, "--precision", options.precision,
-             {Precision::fp32, Precision::tf32, Precision::bf16},
-             "Format of activations and packed weights; changes the memory");
-  add_choice(
-      command, "--recompute", options.recompute,
-      {Recompute::none, Recompute::batch_norm, Recompute::block},
-      "Activations that training computes again instead of keeping them; changes the memory");
+  add_option(command, plain_option("batch-per-rank", "Images that a rank computes at once"), train);
+  add_option(command,
+             plain_option("backend", "Device whose memory is planned; cuda: needs a GPU here"),
+             train);
+  add_option(command, shared_option("precision"), train);
+  add_option(command, shared_option("recompute"), train);
   add_number(command, "--ranks", options.ranks, "N",
              "Number of ranks, for the memory of the all-reduce");
-  add_number(command, "--threads", options.threads, "N", "Threads of a rank; 0: all cores");
+  add_option(command, shared_option("threads", "Threads of a rank; 0: all cores"), train);
   add_text(command, "--memory", options.memory, "SIZE",
            "Finds the largest batch whose training fits into this much memory, for example 64GB");
   add_text(
@@ -80,7 +77,9 @@ void add_doctor(CLI::App& app, Request& request) {
   add_text(command, "--data", options.data, "DIR",
            "Also checks this data set on all ranks: files, images per class, class names");
   add_text(command, "--json", options.json, "FILE", "Writes all facts and findings to this file");
-  add_backend(command, options.backend, "Device that training will use");
+  add_choice(command, "--backend", options.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "Device that training will use");
   command.add_flag("--allow-shared-gpu", options.allow_shared_gpu,
                    "Accepts several ranks on one GPU");
   add_number(
@@ -102,19 +101,18 @@ void add_evaluate(CLI::App& app, Request& request) {
            "latest checkpoint is taken, else the final weights; a checkpoint and a run directory "
            "bring the options of their run")
       ->required();
-  add_backend(command, config.device.backend, "Device that computes");
-  add_number(command, "--batch-per-rank", config.batch.per_rank, "N",
-             "Images that a rank computes at once, up to 256");
+  add_option(command, plain_option("backend", "Device that computes"), config);
+  add_option(command,
+             plain_option("batch-per-rank", "Images that a rank computes at once, up to 256"),
+             config);
   add_text(command, "--predictions", options.predictions, "FILE",
            "Writes a CSV line for each image to this file: label, predicted class, probabilities");
   add_text(command, "--json", options.json, "FILE", "Writes all figures to this file");
   add_text(command, "--plot", options.plot, "FILE",
            "Draws the confusion matrix to this .png, .pdf or .svg file; needs matplotlib");
-  constexpr auto kShared = std::to_array<std::string_view>(
-      {"model", "image-size", "data", "normalize", "precision", "deterministic", "tuning-file",
-       "plan-cache", "threads", "allow-shared-gpu", "progress"});
   for (const TrainOption& option : train_options())
-    if (std::ranges::count(kShared, option.name) > 0) add_option(command, option, config);
+    if (option.uses.evaluates && command.get_option_no_throw(name_of(option)) == nullptr)
+      add_option(command, option, config);
   command.parse_complete_callback([&command, &config] {
     if (command.count("--batch-per-rank") > 0) config.given.insert("batch-per-rank");
     std::error_code none;

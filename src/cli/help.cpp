@@ -13,11 +13,8 @@
 namespace rueda {
 namespace {
 
-/// The options of train that most runs need.
-constexpr auto kFirst = std::to_array<std::string_view>(
-    {"help", "help-all", "config", "model", "data", "augment", "epochs", "lr", "warmup-epochs",
-     "seed", "batch-per-rank", "backend", "precision", "threads", "all-reduce", "bucket-mb",
-     "checkpoint-every", "resume", "run-dir"});
+/// What the short help has besides options of the table.
+constexpr std::array<std::string_view, 3> kCommandsOwn = {"help", "help-all", "config"};
 
 constexpr const char* kHelpAll = "--help-all";
 
@@ -79,10 +76,14 @@ void show_topic(CLI::App& train, const std::string& topic) {
 }
 
 void show_first(CLI::App& train) {
-  for (CLI::Option* option : train.get_options()) {
-    const bool shown = std::ranges::count(kFirst, option->get_lnames().front()) > 0;
-    option->group(shown ? "Options" : "");
-  }
+  const auto is_first = [](const std::string& name) {
+    if (std::ranges::count(kCommandsOwn, name) > 0) return true;
+    const auto named = [&name](const TrainOption& option) { return option.name == name; };
+    const auto found = std::ranges::find_if(train_options(), named);
+    return found != train_options().end() && found->uses.first;
+  };
+  for (CLI::Option* option : train.get_options())
+    option->group(is_first(option->get_lnames().front()) ? "Options" : "");
 }
 
 }  // namespace

@@ -13,33 +13,6 @@
 namespace rueda {
 namespace {
 
-struct Synonyms {
-  const char* option;
-  std::vector<std::string_view> others;  ///< what Keras, PyTorch's examples, Lightning, timm,
-                                         ///< Hugging Face and Horovod's examples call it
-};
-
-const std::array<Synonyms, 16> kSynonyms{{
-    {"batch-per-rank",
-     {"batch", "batchsize", "batch-size", "train-batch-size", "per-device-train-batch-size",
-      "per-gpu-batch-size", "micro-batch-size"}},
-    {"global-batch", {"global-batch-size", "total-batch-size", "effective-batch-size"}},
-    {"lr", {"learning-rate", "base-lr", "init-lr", "initial-lr"}},
-    {"epochs", {"num-epochs", "n-epochs", "nb-epochs", "max-epochs", "num-train-epochs"}},
-    {"weight-decay", {"wd", "l2"}},
-    {"warmup-epochs", {"warmup", "lr-warmup-epochs"}},
-    {"lr-schedule", {"scheduler", "lr-scheduler", "lr-scheduler-type", "sched"}},
-    {"model", {"arch", "architecture", "network", "net"}},
-    {"data", {"dataset", "dataset-dir", "data-dir", "data-path", "dataset-path"}},
-    {"run-dir", {"output-dir", "out-dir", "save-dir", "checkpoint-dir", "default-root-dir"}},
-    {"resume", {"resume-from", "resume-from-checkpoint", "ckpt-path"}},
-    {"init-weights", {"pretrained", "weights", "checkpoint", "initial-checkpoint"}},
-    {"accumulate", {"gradient-accumulation-steps", "accumulate-grad-batches", "grad-accum-steps"}},
-    {"precision", {"amp", "fp16", "bf16", "mixed-precision", "dtype", "use-fp16"}},
-    {"input-workers", {"workers", "num-workers", "dataloader-num-workers"}},
-    {"backend", {"device", "accelerator"}},
-}};
-
 /// What earlier versions had.
 struct Removal {
   std::string_view command;
@@ -124,9 +97,9 @@ std::string hint_for(const CLI::App& command, const std::string& word, const std
     return std::ranges::count(names, dashes + one) > 0;
   };
   if (has(name)) return ": did you mean " + dashes + name + "?";
-  for (const Synonyms& synonyms : kSynonyms)
-    if (has(synonyms.option) && std::ranges::count(synonyms.others, name) > 0)
-      return ": did you mean " + dashes + synonyms.option + "?";
+  for (const TrainOption& option : train_options())
+    if (has(option.name) && std::ranges::count(option.uses.synonyms, name) > 0)
+      return ": did you mean " + dashes + option.name + "?";
   if (std::ranges::count(kRankWords, name) > 0) return launch_line(command, value);
   return did_you_mean(dashes + name, names);
 }

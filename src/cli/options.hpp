@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -79,14 +80,19 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& value,
                     });
 }
 
-/// Adds --backend.
-inline void add_backend(CLI::App& app, BackendChoice& value, const std::string& description) {
-  add_choice(app, "--backend", value,
-             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda}, description);
-}
+/// "--lr".
+inline std::string name_of(const TrainOption& option) { return std::string("--") + option.name; }
 
 /// Adds an option of the table of `rueda train`, whose value goes into `config`.
 void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config);
+
+/// The option of this name for another command, among its own options in the
+/// help; with another text, if one is given.
+TrainOption shared_option(std::string_view name, const std::string& help = "");
+
+/// The same without what only training knows: the last of its words, or the
+/// word that may stand in place of a number.
+TrainOption plain_option(std::string_view name, const std::string& help);
 
 /// Gives the options of `command` that are still open their values of the run
 /// that `config.checkpoints.resume` means. A checkpoint that cannot be read is left to

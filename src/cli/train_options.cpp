@@ -28,8 +28,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string name_of(const TrainOption& option) { return std::string("--") + option.name; }
-
 std::optional<Manifest> first_readable(const std::vector<std::filesystem::path>& candidates) {
   for (const auto& candidate : candidates) {
     try {
@@ -81,8 +79,7 @@ std::string path_from_here(const std::string& name, const std::string& path,
   if (name == "data" && path == TrainConfig().data.path) return path;  // drawn
   const std::string found = recorded_path(path, recorded.folder);
   std::error_code none;
-  const bool is_read = name == "data" || name == "compute";
-  if (!is_read || fs::exists(found, none)) return found;
+  if (!train_option(name).uses.path_must_exist || fs::exists(found, none)) return found;
   const std::string said =
       fmt::format("{}: that run recorded --{} {}", recorded.source, name, printable(path));
   const std::string remedy = fmt::format(": give --{}", name);
@@ -157,6 +154,23 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::strin
       ->option_text(placeholder);
 }
 
+TrainOption shared_option(std::string_view name, const std::string& help) {
+  TrainOption option = train_option(name);
+  option.group = "Options";
+  if (!help.empty()) option.help = help;
+  return option;
+}
+
+TrainOption plain_option(std::string_view name, const std::string& help) {
+  TrainOption option = shared_option(name, help);
+  if (auto* words = std::get_if<Words>(&option.kind)) words->words.pop_back();
+  if (const auto* number = std::get_if<NumberOrWord<std::size_t>>(&option.kind)) {
+    option.kind = NumberIn<std::size_t>{number->place, number->range};
+    option.placeholder = "N";
+  }
+  return option;
+}
+
 void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
   app.option_defaults()->group(option.group);
   if (const auto* flag = std::get_if<Flag>(&option.kind)) {
@@ -166,7 +180,7 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
   std::string placeholder = option.placeholder;
   if (const auto* kind = std::get_if<Words>(&option.kind)) placeholder = joined(kind->words, "|");
   add_parsed(app, name_of(option), placeholder, option.help, to_string(value_of(option, config)),
-             [&](const std::string& text) {
+             [&app, &config, option](const std::string& text) {
                const std::string removal = removal_of(app, name_of(option) + ' ' + text);
                require(removal.empty(), removal);
                set_option(option, config, text);
@@ -178,8 +192,10 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor
   if (!manifest) return;
   const Json options = Json::parse(manifest->config);
   refuse_removed(command, options, resume_words(config, purpose));
-  // Buckets that were chosen stay, whatever a measurement would say now.
-  if (config.sums.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
+  for (const TrainOption& option : train_options()) {
+    const bool by_word = std::holds_alternative<std::string>(value_of(option, config));
+    if (option.uses.word_is_measured && by_word) command.get_option(name_of(option))->clear();
+  }
   apply_recorded(command, config, {options, resume_words(config, purpose), manifest->folder});
 }
 

@@ -161,18 +161,19 @@ StepCost cost_of(const Graph& graph, std::size_t batch, Precision precision, con
 }  // namespace
 
 std::string roofline_text(const SummaryOptions& options) {
-  const Roof roof = roof_of_user(options.roofline, options.precision);
-  const std::size_t batch = options.batch_per_rank;
-  const Graph graph =
-      fuse_additions(build_model(options.model, options.image_size, options.classes), kGpuFusions);
-  const StepCost step = cost_of(graph, batch, options.precision, roof);
+  const Roof roof = roof_of_user(options.roofline, options.train.device.precision);
+  const std::size_t batch = options.train.batch.per_rank;
+  const Graph graph = fuse_additions(
+      build_model(options.train.model.name, options.train.model.image_size, options.classes),
+      kGpuFusions);
+  const StepCost step = cost_of(graph, batch, options.train.device.precision, roof);
   const auto images = double(batch);
   return fmt::format(
              "Roofline of a training step of {}, {}, batch of {}, on {}: {:.4g} TFLOP/s, "
              "{:.4g} TB/s\n{}\nLayers that hold it back most\n{}\n"
              "{:.0f} images/s at the floor, {:.0f} by the plan: a model, not a measurement\n",
-             options.model, to_string(options.precision), batch, options.roofline,
-             roof.flops / 1e12, roof.bytes / 1e12,
+             options.train.model.name, to_string(options.train.device.precision), batch,
+             options.roofline, roof.flops / 1e12, roof.bytes / 1e12,
              table("part", step.parts, images, &Cost::best, "best us"),
              table("layer", worst(step.layers), images, &Cost::floor, "floor us"),
              images / step.all.floor, images / step.all.plan) +

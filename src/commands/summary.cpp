@@ -23,10 +23,11 @@ namespace {
 /// Opens what the memory is planned on.
 std::unique_ptr<Backend> open_planned(const SummaryOptions& options, int threads) {
   try {
-    return open_backend(
-        {.choice = options.backend, .precision = options.precision, .threads = threads});
+    return open_backend({.choice = options.train.device.backend,
+                         .precision = options.train.device.precision,
+                         .threads = threads});
   } catch (const InputError& error) {
-    if (options.backend != BackendChoice::cuda) throw;
+    if (options.train.device.backend != BackendChoice::cuda) throw;
     throw InputError(std::string("the memory of training on a GPU can only be planned on one; ") +
                      error.what());
   }
@@ -35,27 +36,28 @@ std::unique_ptr<Backend> open_planned(const SummaryOptions& options, int threads
 /// The memory of the batch asked for, and the largest one if an amount of memory was given.
 std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
   const std::string& memory = options.memory;
-  const bool nowhere = !RUEDA_WITH_CPU && options.backend == BackendChoice::automatic;
-  if (nowhere && !wants_cuda(options.backend)) {
+  const bool nowhere = !RUEDA_WITH_CPU && options.train.device.backend == BackendChoice::automatic;
+  if (nowhere && !wants_cuda(options.train.device.backend)) {
     const std::string why = "this build has no CPU backend (-Dcpu=disabled), and there is no GPU";
     if (!memory.empty()) throw InputError("--memory " + memory + ": " + why);
     return "Memory: unknown, " + why + '\n';
   }
-  int threads = options.threads;
+  int threads = options.train.device.threads;
   if (threads <= 0) threads = int(allowed_cores().size());
   const auto backend = open_planned(options, threads);
   const auto need = [&](std::size_t batch) {
-    return usual_training_memory(graph, *backend, batch, options.ranks, options.recompute);
+    return usual_training_memory(graph, *backend, batch, options.ranks,
+                                 options.train.device.recompute);
   };
   std::string device = backend->device();
   if (backend->name() == "cpu") device = counted(std::size_t(threads), "thread");
-  std::string computes = to_string(options.precision);
-  if (options.recompute != Recompute::none)
-    computes += std::string(", recompute ") + to_string(options.recompute);
+  std::string computes = to_string(options.train.device.precision);
+  if (options.train.device.recompute != Recompute::none)
+    computes += std::string(", recompute ") + to_string(options.train.device.recompute);
   const std::string text =
       fmt::format("Memory of one rank of {}: {}, {}, {}, batch of {}\n", options.ranks,
-                  backend->name(), device, computes, options.batch_per_rank) +
-      memory_table(need(options.batch_per_rank));
+                  backend->name(), device, computes, options.train.batch.per_rank) +
+      memory_table(need(options.train.batch.per_rank));
   if (memory.empty()) return text;
   const std::size_t batch = largest_batch(parse_memory(memory), kMostSamples, need);
   if (batch == 0) {
@@ -88,15 +90,10 @@ void check_classes(int classes) {
 }
 
 void validate(const SummaryOptions& options) {
-  TrainConfig config;  // the same limits as for training
-  config.model.name = options.model;
-  config.model.image_size = options.image_size;
-  config.batch.per_rank = options.batch_per_rank;
-  config.device.threads = options.threads;
-  validate(config);
+  validate(options.train);  // the same limits as for training
   if (!options.memory.empty()) parse_memory(options.memory);
-  require(options.roofline.empty() || wants_cuda(options.backend) ||
-              options.backend == BackendChoice::automatic,
+  require(options.roofline.empty() || wants_cuda(options.train.device.backend) ||
+              options.train.device.backend == BackendChoice::automatic,
           "--roofline is of the cuda backend");
   require(options.ranks >= 1 && options.ranks <= 100'000, "--ranks must be from 1 to 100000");
   check_classes(options.classes);
@@ -107,9 +104,10 @@ void run_command(const SummaryOptions& options, std::ostream& out) {
     out << roofline_text(options);
     return;
   }
-  const Graph graph = build_model(options.model, options.image_size, options.classes);
+  const Graph graph =
+      build_model(options.train.model.name, options.train.model.image_size, options.classes);
   const std::string memory = describe_memory(graph, options);
-  out << model_summary(graph, options.batch_per_rank) << '\n' << memory;
+  out << model_summary(graph, options.train.batch.per_rank) << '\n' << memory;
 }
 
 }  // namespace rueda

@@ -10,15 +10,9 @@ namespace rueda {
 
 /// The options of `rueda summary`.
 struct SummaryOptions {
-  std::string model = "resnet20";
-  int image_size = 32;
+  TrainConfig train = {};  ///< the options that `train` has, too; threads 0: all cores
   int classes = 10;
-  std::size_t batch_per_rank = 64;
   int ranks = 1;
-  int threads = 0;  ///< 0: all cores that may be used
-  BackendChoice backend = BackendChoice::automatic;
-  Precision precision = Precision::fp32;
-  Recompute recompute = Recompute::none;
   std::string memory = {};  ///< for example 64GB; empty: the largest batch is not looked for
   /// H200, H100, A100 or "FLOP/s,bytes/s"; empty: no roofline.
   std::string roofline = {};

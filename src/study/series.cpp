@@ -81,18 +81,14 @@ void tell_apart(const std::vector<Observation*>& all, const std::string& name,
   }
 }
 
-constexpr const char* kComputeOption = "compute";
-
 /// The part of --compute that is ms=X, or the rest; kNoValue where there is none.
 std::string compute_part(const RunResult& run, bool ms) {
-  const std::string text = option_of(run, kComputeOption);
-  if (!text.starts_with("ms=")) return ms ? kNoValue : text;
-  const std::size_t end = text.find(',');
-  if (ms) return text.substr(0, end);
-  return end == text.npos ? kNoValue : text.substr(end + 1);
+  const std::string text = option_of(run, "compute");
+  const std::size_t end = text.starts_with("ms=") ? text.find(',') : 0;
+  if (ms) return end == 0 ? kNoValue : text.substr(0, end);
+  return end == text.npos ? kNoValue : text.substr(end == 0 ? 0 : end + 1);
 }
 std::string compute_ms(const RunResult& run) { return compute_part(run, true); }
-std::string compute_besides_ms(const RunResult& run) { return compute_part(run, false); }
 
 /// Whether some configuration ran with several values: a strong study on the timed backend gives
 /// each batch a time of its own, which is one value for each configuration.
@@ -111,12 +107,11 @@ void tell_options_apart(const std::vector<Observation*>& all) {
   for (const TrainOption& option : train_options()) {
     const std::string name = option.name;
     if (option.timing != Timing::variant) continue;
-    if (name == kComputeOption)
-      tell_apart(all, name, compute_besides_ms);
-    else
-      tell_apart(all, name, [&](const RunResult& run) { return option_of(run, name); });
+    tell_apart(all, name, [&](const RunResult& run) {
+      return name == "compute" ? compute_part(run, false) : option_of(run, name);
+    });
   }
-  if (repeats_differ_in(all, compute_ms)) tell_apart(all, kComputeOption, compute_ms);
+  if (repeats_differ_in(all, compute_ms)) tell_apart(all, "compute", compute_ms);
 }
 
 void tell_machines_apart(const std::vector<Observation*>& all) {

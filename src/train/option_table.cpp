@@ -1,11 +1,12 @@
+#include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
 #include "model/registry.hpp"
+#include "train/option_kinds.hpp"
 #include "train/options.hpp"
 
 namespace rueda {
@@ -24,47 +25,6 @@ constexpr const char* kSums = "Sums of gradients";
 constexpr const char* kChecks = "Checks";
 constexpr const char* kOutput = "Output";
 constexpr const char* kCheckpoints = "Checkpoints";
-
-template <typename Part, typename Value>
-Value value_type(Value Part::*);
-template <typename Part, typename Value>
-Part part_type(Value Part::*);
-
-/// The part of the configuration that has the type `Part`.
-template <typename Part, typename Config>
-auto& part_of(Config& c) {
-  auto parts = std::tie(c.model, c.data, c.training, c.optimizer, c.batch, c.device, c.compute,
-                        c.sums, c.checks, c.checkpoints, c.output);
-  if constexpr (std::is_const_v<Config>)
-    return std::get<const Part&>(parts);
-  else
-    return std::get<Part&>(parts);
-}
-
-template <auto kMember>
-auto& member_of(C& c) {
-  return part_of<decltype(part_type(kMember))>(c).*kMember;
-}
-template <auto kMember>
-const auto& member_in(const C& c) {
-  return part_of<decltype(part_type(kMember))>(c).*kMember;
-}
-
-template <auto kMember>
-constexpr Place<decltype(value_type(kMember))> place = {member_of<kMember>, member_in<kMember>};
-
-template <auto kMember, typename Enum = decltype(value_type(kMember))>
-Words words() {
-  constexpr auto all = words_of(Enum{});
-  return {{all.begin(), all.end()},
-          [](const C& c) { return std::size_t(member_in<kMember>(c)); },
-          [](C& c, std::size_t index) { member_of<kMember>(c) = static_cast<Enum>(index); }};
-}
-
-template <auto kMember, typename Number = decltype(value_type(kMember))>
-NumberIn<Number> number(const OptionRange& range = {}) {
-  return {place<kMember>, range};
-}
 
 constexpr OptionRange whole(std::size_t least, double most = 1e6) {
   return {.least = double(least), .most = most};
@@ -118,27 +78,39 @@ constexpr Formed kAuditEvery = {audit_every_text, set_audit_every};
 
 bool writes_tuning_file(const C& c) { return c.device.tune_engines; }
 
+OptionUses also(OptionUses uses) { return uses; }
+
 /// The order is that of run.json. An option that has a file written is its
 /// process's own: a checkpoint may come from somebody else, and files that it
 /// names are not written unasked.
 const std::vector<TrainOption> kOptions = {
     {"model", kModel, kModelName, must_agree, series, "NAME",
-     "Network: " + joined(model_names(), ", ")},
+     "Network: " + joined(model_names(), ", "),
+     also({.first = true,
+           .evaluates = true,
+           .synonyms = {"arch", "architecture", "network", "net"}})},
     {"image-size", kModel, number<&ModelConfig::image_size>(whole(8, 1024)), must_agree, series,
-     "PIXELS", "Side that images are resized to"},
+     "PIXELS", "Side that images are resized to", also({.evaluates = true})},
     {"init-weights", kModel, Text{place<&ModelConfig::init_weights>}, own, none, "FILE",
-     "Begins with the weights of this .safetensors file instead of random ones"},
+     "Begins with the weights of this .safetensors file instead of random ones",
+     also({.synonyms = {"pretrained", "weights", "checkpoint", "initial-checkpoint"}})},
 
     {"data", kData, Text{place<&DataConfig::path>, false}, free, none, "PATH",
-     "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
+     "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic",
+     also({.first = true,
+           .evaluates = true,
+           .path_must_exist = true,
+           .synonyms = {"dataset", "dataset-dir", "data-dir", "data-path", "dataset-path"}})},
     {"data-limit", kData, number<&DataConfig::limit>(), free, series, "N",
      "Number of training images to use; 0: all"},
     {"augment", kData, words<&DataConfig::augment>(), must_agree, variant, "",
      "Changes to each training image; standard: random crop (4 pixels of padding) and mirror "
-     "image"},
+     "image",
+     also({.first = true})},
     {"normalize", kData, words<&DataConfig::normalize>(), must_agree, none, "",
      "Scaling of the pixels; scale: division by 255; cifar10: also by the mean and standard "
-     "deviation of CIFAR-10"},
+     "deviation of CIFAR-10",
+     also({.evaluates = true})},
     {"shuffle", kData, shuffle_words(), must_agree, none, "",
      "Whether the samples get a new order in each epoch"},
     {"shard", kData, words<&DataConfig::shard>(), must_agree, variant, "",
@@ -150,22 +122,26 @@ const std::vector<TrainOption> kOptions = {
      "host threads, during the previous step; the values are the same"},
     {"input-workers", kData, number<&DataConfig::input_workers>(whole(0, 1024)), free, variant, "N",
      "Host threads of a rank for --input stream; 0: the thread that trains prepares batches. On "
-     "the cpu backend they share the cores with --threads"},
+     "the cpu backend they share the cores with --threads",
+     also({.synonyms = {"workers", "num-workers", "dataloader-num-workers"}})},
 
     {"epochs", kTraining, number<&TrainingConfig::epochs>(whole(1)), changes_bits, none, "N",
-     "Passes over the training images"},
+     "Passes over the training images",
+     also({.first = true,
+           .synonyms = {"num-epochs", "n-epochs", "nb-epochs", "max-epochs", "num-train-epochs"}})},
     {"lr", kTraining,
      number<&OptimizerConfig::lr>({.most = 1000,
                                    .without_least = true,
                                    .hint = "SGD with momentum usually begins near 0.1"}),
-     must_agree, none, "X", "Learning rate, before --scale-lr"},
+     must_agree, none, "X", "Learning rate, before --scale-lr",
+     also({.first = true, .synonyms = {"learning-rate", "base-lr", "init-lr", "initial-lr"}})},
     {"momentum", kTraining,
      number<&OptimizerConfig::momentum>(
          {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
      must_agree, none, "X", "Momentum of SGD"},
     {"weight-decay", kTraining,
      number<&OptimizerConfig::weight_decay>({.most = 1, .hint = "0 turns it off, 1e-4 is usual"}),
-     must_agree, none, "X", "Weight decay of SGD"},
+     must_agree, none, "X", "Weight decay of SGD", also({.synonyms = {"wd", "l2"}})},
     {"nesterov", kTraining, Flag{place<&OptimizerConfig::nesterov>}, must_agree, none, "",
      "Uses Nesterov momentum"},
     {"scale-lr", kTraining, words<&OptimizerConfig::scale_lr>(), must_agree, none, "",
@@ -173,22 +149,30 @@ const std::vector<TrainOption> kOptions = {
     {"base-batch", kTraining, number<&OptimizerConfig::base_batch>(whole(1)), must_agree, none, "N",
      "Global batch that --lr is meant for"},
     {"warmup-epochs", kTraining, number<&OptimizerConfig::warmup_epochs>(), must_agree, none, "X",
-     "Epochs of linear warm-up"},
+     "Epochs of linear warm-up", also({.first = true, .synonyms = {"warmup", "lr-warmup-epochs"}})},
     {"lr-schedule", kTraining, words<&OptimizerConfig::lr_schedule>(), must_agree, none, "",
-     "Course of the learning rate after the warm-up"},
+     "Course of the learning rate after the warm-up",
+     also({.synonyms = {"scheduler", "lr-scheduler", "lr-scheduler-type", "sched"}})},
     {"seed", kTraining, number<&TrainingConfig::seed>(), must_agree, none, "N",
-     "Seed of weights, order and augmentation"},
+     "Seed of weights, order and augmentation", also({.first = true})},
 
     {"batch-per-rank", kBatch,
      NumberOrWord<std::size_t>{place<&BatchConfig::per_rank>, whole(1), "max", kMostThatFits}, free,
      series, "N|max",
      "Images of a rank in a micro-batch; max: the largest multiple of eight that fits into the "
-     "memory of every rank; not with --global-batch"},
+     "memory of every rank; not with --global-batch",
+     also({.first = true,
+           .evaluates = true,
+           .synonyms = {"batch", "batchsize", "batch-size", "train-batch-size",
+                        "per-device-train-batch-size", "per-gpu-batch-size", "micro-batch-size"}})},
     {"global-batch", kBatch, number<&BatchConfig::global>(whole(0)), free, series, "N",
      "Images of a step over all ranks and micro-batches; 0: --batch-per-rank for each; not with "
-     "--batch-per-rank"},
+     "--batch-per-rank",
+     also({.synonyms = {"global-batch-size", "total-batch-size", "effective-batch-size"}})},
     {"accumulate", kBatch, number<&BatchConfig::accumulate>(whole(1)), free, variant, "K",
-     "Micro-batches of a rank whose gradients are added up for a step"},
+     "Micro-batches of a rank whose gradients are added up for a step",
+     also({.synonyms = {"gradient-accumulation-steps", "accumulate-grad-batches",
+                        "grad-accum-steps"}})},
     {"balance", kBatch, kBalance, changes_bits, variant, "equal|speed|N,N,...",
      "Parts of the ranks in each global batch; speed: by the measured speed of each rank, so that "
      "all finish together, measured at the start and after each epoch; 3,1: in these proportions, "
@@ -198,36 +182,45 @@ const std::vector<TrainOption> kOptions = {
 
     {"backend", kDevice, words<&DeviceConfig::backend>(), changes_bits, series, "",
      "Device that trains; timed: nothing is computed, each rank waits for the time of the "
-     "computation and communicates"},
+     "computation and communicates",
+     also({.first = true, .evaluates = true, .synonyms = {"device", "accelerator"}})},
     {"compute", kLastGroup, kCompute, free, variant,
      "MS|ms=MS,jitter=PERCENT,factors=X:X,from=FILE",
      "For --backend timed: milliseconds for forward and backward of a full micro-batch; or their "
      "parts: jitter makes each micro-batch longer or shorter by up to this, drawn from seed, rank "
      "and step; factors=1:1.3 has rank 1 take 30 % longer; from, the last, takes the time from the "
-     "run.json of a run of this model, the median of its full steps"},
+     "run.json of a run of this model, the median of its full steps",
+     also({.path_must_exist = true})},
     {"precision", kDevice, words<&DeviceConfig::precision>(), must_agree, variant, "",
-     "Format of activations and packed weights; parameters, gradients and statistics stay fp32"},
+     "Format of activations and packed weights; parameters, gradients and statistics stay fp32",
+     also({.first = true,
+           .evaluates = true,
+           .synonyms = {"amp", "fp16", "bf16", "mixed-precision", "dtype", "use-fp16"}})},
     {"recompute", kDevice, words<&DeviceConfig::recompute>(), free, variant, "",
      "Activations that backward computes again; bn: outputs of batch norms; block: all inside "
      "residual blocks; saves memory, costs time, changes no bit"},
     {"deterministic", kDevice, Flag{place<&DeviceConfig::deterministic>}, changes_bits, variant, "",
-     "On a GPU: uses only engines that give the same bits each time"},
+     "On a GPU: uses only engines that give the same bits each time", also({.evaluates = true})},
     {"tuning-file", kLastGroup, Text{place<&DeviceConfig::tuning_file>, true, writes_tuning_file},
      changes_bits, variant, "FILE",
-     "On a GPU: uses the engines in this file of --tune-engines; cuDNN chooses the others"},
+     "On a GPU: uses the engines in this file of --tune-engines; cuDNN chooses the others",
+     also({.evaluates = true})},
     {"tune-engines", kLastGroup, Flag{place<&DeviceConfig::tune_engines>}, own, none, "",
      "On a GPU: times engines for work that the tuning file does not name yet, and writes the "
      "file"},
     {"plan-cache", kLastGroup, Text{place<&DeviceConfig::plan_cache>}, own, none, "DIR",
-     "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
+     "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs",
+     also({.evaluates = true})},
     {"threads", kDevice,
      number<&DeviceConfig::threads>({.most = 1024, .hint = "0 for cores / ranks on the node"}),
-     changes_bits, variant, "N", "Threads of a rank; 0: cores / ranks"},
+     changes_bits, variant, "N", "Threads of a rank; 0: cores / ranks",
+     also({.first = true, .evaluates = true})},
 
     {"all-reduce", kSums, algorithm_words(), changes_bits, variant, "",
      "Algorithm that sums the gradients; auto: by a rule on the length; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: in each other's memory, on one "
-     "host; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
+     "host; mpi: MPI_Allreduce; nccl: ncclAllReduce",
+     also({.first = true})},
     {"segment-kb", kLastGroup, number<&SumsConfig::segment_kb>(whole(0, 4e6)), free, variant, "KIB",
      "Size of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by a rule"},
@@ -246,7 +239,8 @@ const std::vector<TrainOption> kOptions = {
                           kAutoBucketMb},
      changes_bits, variant, "MB|auto",
      "Maximum size of a bucket of gradients; 0: one bucket for all; auto: the size that, by a "
-     "measurement at the start, hides most of the all-reduce"},
+     "measurement at the start, hides most of the all-reduce",
+     also({.first = true, .word_is_measured = true})},
     {"stall-seconds", kChecks,
      number<&ChecksConfig::stall_seconds>({.most = 1e6, .hint = "0 turns the watchdog off"}), free,
      none, "S",
@@ -256,7 +250,7 @@ const std::vector<TrainOption> kOptions = {
      "Path of a GPU's gradients to MPI; device: from its memory; staged: through host memory; "
      "auto: from the device if MPI reports that it can"},
     {"allow-shared-gpu", kDevice, Flag{place<&DeviceConfig::allow_shared_gpu>}, free, variant, "",
-     "Lets several ranks compute on one GPU"},
+     "Lets several ranks compute on one GPU", also({.evaluates = true})},
 
     {"check-replicas", kChecks, words<&ChecksConfig::replicas>(), free, variant, "",
      "When to compare the parameters of all ranks, bit by bit"},
@@ -279,22 +273,28 @@ const std::vector<TrainOption> kOptions = {
 
     {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
      "Writes a checkpoint every N epochs or steps, for example 1epoch or 50steps, and at the end; "
-     "a run that is asked to stop (SIGTERM, SIGUSR1, SIGHUP, SIGXCPU) always writes one"},
+     "a run that is asked to stop (SIGTERM, SIGUSR1, SIGHUP, SIGXCPU) always writes one",
+     also({.first = true})},
     {"keep", kCheckpoints, number<&CheckpointsConfig::keep>(whole(1)), free, none, "N",
      "Number of checkpoints to keep; older ones are deleted"},
     {"resume", kCheckpoints, Text{place<&CheckpointsConfig::resume>}, own, none, "DIR|auto",
      "Continues the run in this directory, or from this checkpoint, with its options unless "
-     "others are given here; auto: the run in --run-dir, if any"},
+     "others are given here; auto: the run in --run-dir, if any",
+     also({.first = true, .synonyms = {"resume-from", "resume-from-checkpoint", "ckpt-path"}})},
 
     {"run-dir", kOutput, Text{place<&OutputConfig::run_dir>, false}, own, none, "DIR",
-     "Directory for the files of the run [a new one below runs/]"},
+     "Directory for the files of the run [a new one below runs/]",
+     also({.first = true,
+           .synonyms = {"output-dir", "out-dir", "save-dir", "checkpoint-dir",
+                        "default-root-dir"}})},
     {"save-weights", kOutput, Text{place<&OutputConfig::save_weights>}, own, none, "FILE|none",
      "Writes the weights to this .safetensors file at the end of the run; none: writes no file "
      "[weights.safetensors in the run directory]"},
     {"overwrite", kOutput, Flag{place<&OutputConfig::overwrite>}, own, none, "",
      "Replaces the run in an existing --run-dir, and an existing --save-weights"},
     {"progress", kOutput, words<&OutputConfig::progress>(), own, none, "",
-     "Display of the progress: a bar, a line per epoch, or nothing; auto: a bar on a terminal"},
+     "Display of the progress: a bar, a line per epoch, or nothing; auto: a bar on a terminal",
+     also({.evaluates = true})},
     {"trace", kOutput, Text{place<&OutputConfig::trace>}, own, none, "FILE",
      "Writes a timeline of all ranks to this file, for Perfetto or chrome://tracing"},
     {"trace-steps", kOutput, number<&OutputConfig::trace_steps>(), own, none, "N",
@@ -311,5 +311,12 @@ const std::vector<TrainOption> kOptions = {
 }  // namespace
 
 const std::vector<TrainOption>& train_options() { return kOptions; }
+
+const TrainOption& train_option(std::string_view name) {
+  const auto found = std::ranges::find(
+      kOptions, name, [](const TrainOption& o) { return std::string_view(o.name); });
+  if (found == kOptions.end()) throw std::out_of_range("no option " + std::string(name));
+  return *found;
+}
 
 }  // namespace rueda

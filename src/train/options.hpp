@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -98,6 +99,17 @@ using OptionKind = std::variant<Text, NumberIn<std::size_t>, NumberIn<int>, Numb
 /// The heading that comes last in the help.
 inline constexpr const char* kLastGroup = "Tuning and tests";
 
+/// What else the program asks of an option.
+struct OptionUses {
+  bool first = false;      ///< most runs need it: the short help of train has it
+  bool evaluates = false;  ///< rueda evaluate has it, too
+  /// Its word stands for a measurement, of which a resumed run keeps the result.
+  bool word_is_measured = false;
+  bool path_must_exist = false;  ///< what it names is read by every run, a resumed one too
+  /// What Keras, PyTorch's examples, Lightning, timm, Hugging Face and Horovod's examples call it.
+  std::vector<std::string_view> synonyms = {};
+};
+
 struct TrainOption {
   const char* name;   ///< without the dashes, as in recipes and in run.json
   const char* group;  ///< heading in the help text
@@ -106,10 +118,14 @@ struct TrainOption {
   Timing timing;
   const char* placeholder;  ///< for its value in the help text; flags and words need none
   std::string help;
+  OptionUses uses = {};
 };
 
 /// All options, in the order of run.json.
 const std::vector<TrainOption>& train_options();
+
+/// Throws std::out_of_range where the table has no option of this name.
+const TrainOption& train_option(std::string_view name);
 
 /// Null, where the option has no value, or its value as run.json has it.
 using OptionValue =

@@ -528,5 +528,5 @@ TEST_CASE("synth and summary take their options", "[command_line]") {
   CHECK((synth.drawing.train == 7 && synth.drawing.test == 3 && synth.drawing.seed == 9));
   const auto summary = std::get<SummaryOptions>(
       parse_command_line({"summary", "--image-size", "64", "--classes", "100"}));
-  CHECK((summary.image_size == 64 && summary.classes == 100));
+  CHECK((summary.train.model.image_size == 64 && summary.classes == 100));
 }

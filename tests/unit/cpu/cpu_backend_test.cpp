@@ -217,6 +217,13 @@ TEST_CASE("training memory: the plan is what training takes with large images", 
 
 #endif
 
+TrainConfig on_one_thread(const std::string& model = "resnet20") {
+  TrainConfig config;
+  config.model.name = model;
+  config.device.threads = 1;
+  return config;
+}
+
 std::string summary(const SummaryOptions& options) {
   std::ostringstream out;
   run_command(options, out);
@@ -237,7 +244,7 @@ TEST_CASE("summary: amounts of memory", "[summary]") {
 }
 
 TEST_CASE("summary: memory in two groups", "[summary]") {
-  const std::string text = summary({.model = "resnet18", .threads = 1});
+  const std::string text = summary({.train = on_one_thread("resnet18")});
   CHECK_THAT(text, Contains("Memory of one rank of 1: cpu, 1 thread, fp32, batch of 64"));
   CHECK_THAT(text, Contains("  model "));
   CHECK_THAT(text, Contains("    parameters   44.7 MB"));
@@ -245,19 +252,21 @@ TEST_CASE("summary: memory in two groups", "[summary]") {
   CHECK_THAT(text, Contains("  batch "));
   CHECK_THAT(text, Contains("    activations "));
   CHECK_THAT(text, !Contains("messages"));
-  CHECK_THAT(summary({.model = "resnet18", .ranks = 2, .threads = 1}),
+  CHECK_THAT(summary({.train = on_one_thread("resnet18"), .ranks = 2}),
              Contains("    messages     22.4 MB"));
 }
 
 TEST_CASE("summary: the largest batch that fits", "[summary]") {
-  const std::string text = summary({.threads = 1, .memory = "1GB"});
+  const std::string text = summary({.train = on_one_thread(), .memory = "1GB"});
   const std::string found = "Largest batch that fits into 1GB: ";
   REQUIRE_THAT(text, Contains(found));
   // MB, nearly or wholly the limit; kernels' workspace grows in leaps
   CHECK_THAT(text, Contains("  total           9") || Contains("  total          1000 MB"));
   const std::size_t largest = std::stoul(text.substr(text.find(found) + found.size()));
-  CHECK_THAT(summary({.batch_per_rank = largest + 1, .threads = 1}), Contains(" GB"));
-  CHECK_THAT(summary({.threads = 1, .memory = "1MB"}),
+  TrainConfig larger = on_one_thread();
+  larger.batch.per_rank = largest + 1;
+  CHECK_THAT(summary({.train = larger}), Contains(" GB"));
+  CHECK_THAT(summary({.train = on_one_thread(), .memory = "1MB"}),
              Contains("Not even a batch of 1 fits into 1MB: it takes "));
 }
 
