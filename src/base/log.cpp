@@ -115,14 +115,20 @@ spdlog::logger& logger() { return process_log().logger; }
 void open_log(LogLevel level, const std::string& directory, int rank) {
   ProcessLog& mine = process_log();
   mine.rank = rank;
-  mine.level = level;
   auto& sinks = logger().sinks();
   sinks.resize(1);
-  sinks.front()->set_level(rank == 0 ? level_of(level) : level_enum::critical);
   if (!directory.empty()) sinks.push_back(open_file(directory, rank));
-  const bool listens = rank == 0 || !directory.empty();
-  logger().set_level(listens ? level_of(level) : level_enum::critical);
+  set_log_level(level);
   logger().flush_on(level_enum::trace);  // whatever ends the process, its file has the last line
+}
+
+void set_log_level(LogLevel level) {
+  ProcessLog& mine = process_log();
+  mine.level = level;
+  auto& sinks = logger().sinks();
+  sinks.front()->set_level(mine.rank == 0 ? level_of(level) : level_enum::critical);
+  const bool listens = mine.rank == 0 || sinks.size() > 1;
+  logger().set_level(listens ? level_of(level) : level_enum::critical);
 }
 
 bool is_logged(LogLevel level) { return logger().should_log(level_of(level)); }

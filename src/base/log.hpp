@@ -24,6 +24,9 @@ constexpr auto words_of(LogLevel) {
 /// only errors are shown.
 void open_log(LogLevel level, const std::string& directory, int rank);
 
+/// The same rank logs this level and above from now on.
+void set_log_level(LogLevel level);
+
 /// Whether a message of this level goes anywhere.
 bool is_logged(LogLevel level);
 

@@ -113,17 +113,7 @@ void add_evaluate(CLI::App& app, Request& request) {
   for (const TrainOption& option : train_options())
     if (option.uses.evaluates && command.get_option_no_throw(name_of(option)) == nullptr)
       add_option(command, option, config);
-  command.parse_complete_callback([&command, &config] {
-    if (command.count("--batch-per-rank") > 0) config.given.insert("batch-per-rank");
-    std::error_code none;
-    if (!std::filesystem::is_directory(config.model.init_weights, none)) return;
-    if (const auto kept = take_kept_weights(command, config, config.model.init_weights)) {
-      config.model.init_weights = *kept;
-      return;
-    }
-    config.checkpoints.resume = std::exchange(config.model.init_weights, "");
-    apply_resumed_options(command, config, LoadFor::evaluation);
-  });
+  command.parse_complete_callback([&command, &config] { note_given(command, config); });
 }
 
 void add_watch(CLI::App& app, Request& request) {

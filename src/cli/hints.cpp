@@ -9,56 +9,16 @@
 
 #include "base/text.hpp"
 #include "train/options.hpp"
+#include "train/options/removed_options.hpp"
 
 namespace rueda {
 namespace {
-
-/// What earlier versions had.
-struct Removal {
-  std::string_view command;
-  std::string_view word;
-  const char* use;
-};
-constexpr const char* kUseAuto =
-    "give --all-reduce auto, or the algorithm that rueda bench all-reduce finds fastest";
-constexpr const char* kUseCompute =
-    "give --compute, for example --compute ms=40,jitter=50,factors=1:2 "
-    "or --compute from=RUN.json";
-constexpr auto kRemovals = std::to_array<Removal>({
-    {"train", "all-reduce central",
-     "its root is a bottleneck; rueda bench all-reduce compares it with the others; give "
-     "--all-reduce ring"},
-    {"train", "on-audit",
-     "a run stops where an audit finds wrong arithmetic; jobs/run-again.sh starts it again, "
-     "without the "
-     "host"},
-    {"train", "compute-ms", kUseCompute},
-    {"train", "compute-from", kUseCompute},
-    {"train", "compute-factors", kUseCompute},
-    {"train", "compute-jitter", kUseCompute},
-    {"train", "inject", "tests set the variable RUEDA_INJECT=KIND:RANK:STEP"},
-    {"train", "wire-error-feedback",
-     "it halved a difference that another seed makes ten times as large; give --wire bf16 alone "
-     "or --wire fp32"},
-    {"train", "reduce-table", kUseAuto},
-    {"all-reduce", "reduce-table", kUseAuto},
-    {"bench", "tune",
-     "rueda bench all-reduce shows which algorithm is the fastest at each length, and train "
-     "--all-reduce auto chooses by a rule"},
-});
 
 /// Words that ask for ranks, as PyTorch's, Horovod's and MPI's launchers know them.
 constexpr std::array<std::string_view, 17> kRankWords = {
     "n",     "np",       "gpus",        "num-gpus",   "ngpus",         "n-gpus",
     "nproc", "num-proc", "nprocs",      "world-size", "num-processes", "nproc-per-node",
     "ranks", "devices",  "num-devices", "nnodes",     "nodes"};
-
-/// "--Batch_Size" is "batch-size".
-std::string plain_name(std::string word) {
-  word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
-  std::ranges::replace(word, '_', '-');
-  return lowered(word);
-}
 
 std::string launch_line(const CLI::App& command, const std::string& value) {
   std::string_view rest = value;
@@ -77,12 +37,7 @@ std::string full_name(const CLI::App& command) {
 }
 
 std::string removal_of(const CLI::App& command, const std::string& word) {
-  const std::string name = plain_name(word);
-  for (const Removal& removal : kRemovals) {
-    if (removal.command == command.get_name() && removal.word == name)
-      return printable(word) + " was removed: " + removal.use;
-  }
-  return "";
+  return removal_of(command.get_name(), word);
 }
 
 std::string hint_for(const CLI::App& command, const std::string& word, const std::string& value) {

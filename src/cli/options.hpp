@@ -11,7 +11,6 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/cli.hpp"
-#include "run/resume_point.hpp"
 #include "train/options.hpp"
 
 namespace rueda {
@@ -94,16 +93,8 @@ TrainOption shared_option(std::string_view name, const std::string& help = "");
 /// word that may stand in place of a number.
 TrainOption plain_option(std::string_view name, const std::string& help);
 
-/// Gives the options of `command` that are still open their values of the run
-/// that `config.checkpoints.resume` means. A checkpoint that cannot be read is left to
-/// find_resume_point.
-void apply_resumed_options(CLI::App& command, const TrainConfig& config, LoadFor purpose);
-
-/// The weights that the run in this directory kept at its end, where it has no
-/// checkpoint, and its run.json; nothing where one of them is not there. Gives
-/// the open options of `command` their values of that run.
-std::optional<std::string> take_kept_weights(CLI::App& command, const TrainConfig& config,
-                                             const std::string& run_directory);
+/// Notes in `config` which options of the table the user gave.
+void note_given(const CLI::App& command, TrainConfig& config);
 
 /// Add these commands and their options.
 void add_train(CLI::App& app, Request& request);

@@ -25,7 +25,8 @@
 #include "record/evaluation_record.hpp"
 #include "record/run_json.hpp"
 #include "run/job.hpp"
-#include "run/resume_point.hpp"
+#include "run/resume/evaluated_weights.hpp"
+#include "run/resume/taken_options.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
 #include "run/wiring/open_backend.hpp"
@@ -75,10 +76,14 @@ class ScoreBar final : public TrainObserver {
 /// An evaluation on one rank.
 class Evaluation {
  public:
-  Evaluation(const EvaluateOptions& options, Job& job)
-      : options_(options), config_(options.train), job_(job), world_(job.world()) {
+  Evaluation(const EvaluateOptions& options, const TrainConfig& config, std::string weights,
+             Job& job)
+      : options_(options),
+        config_(config),
+        job_(job),
+        world_(job.world()),
+        weights_(std::move(weights)) {
     data_ = agree_on_data(world_, config_).images;
-    find_weights();
     open_replica();
   }
 
@@ -113,17 +118,8 @@ class Evaluation {
  private:
   std::size_t classes() const { return data_.class_names.size(); }
 
-  void find_weights() {
-    weights_ = config_.model.init_weights;
-    const auto point = find_resume_point(world_, config_, LoadFor::evaluation);
-    if (!point) return;
-    const Manifest& m = point->manifest;
-    weights_ = point->checkpoint + "/" + kCheckpointWeightsName;
-    if (!config_.given.contains("batch-per-rank"))  // the same batches give the same bits
-      config_.batch.per_rank = even_split(m.global_batch, m.world * m.micro_batches, 0).size();
-  }
-
-  /// A run that goes on may have removed the checkpoint that was found: then its latest one counts.
+  /// On rank 0 alone. A run that goes on may have removed the checkpoint that was found: then its
+  /// latest one counts.
   HostWeights read_weights() {
     constexpr int kTries = 10;
     for (int left = kTries;; --left) {
@@ -134,8 +130,7 @@ class Evaluation {
         if (left == 0 || config_.checkpoints.resume.empty() ||
             std::filesystem::exists(weights_, none))
           throw;
-        weights_ = latest_checkpoint(config_, LoadFor::evaluation).checkpoint + "/" +
-                   kCheckpointWeightsName;
+        weights_ = later_weights(config_);
         log(LogLevel::info,
             "the run goes on and has removed that checkpoint: weights of " + weights_);
       }
@@ -277,13 +272,19 @@ int run_evaluate(const EvaluateOptions& options) {
     check_output_file("--json", options.json);
     check_plot(kMatrixScript, options.plot);
   };
-  const JobRequest request{.config = options.train,
+  TrainConfig config = options.train;
+  std::string weights;  // on rank 0
+  const auto settle = [&](RankGroup& world) {
+    settle_on_rank_0(world, config, [&] { weights = find_weights(config); });
+  };
+  const JobRequest request{.config = config,
                            .what = "what is to be evaluated",
-                           .asked = config_text(options.train),
-                           .prepare = prepare};
+                           .asked = config_text(config),
+                           .prepare = prepare,
+                           .settle = settle};
   std::string json;
   const int code = run_job(request, [&](Job& job) {
-    json = Evaluation(options, job).run();
+    json = Evaluation(options, config, weights, job).run();
     return ExitCode::done;
   });
   if (!json.empty()) draw_plot(kMatrixScript, options.plot, json);

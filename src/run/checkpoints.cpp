@@ -12,6 +12,7 @@
 #include "base/statistics.hpp"
 #include "display/text.hpp"
 #include "record/run_json.hpp"
+#include "run/resume/taken_options.hpp"
 #include "run/run_directory.hpp"
 
 namespace rueda {
@@ -40,12 +41,21 @@ CheckpointRecord record_of(const std::string& path, const Manifest& manifest) {
 
 }  // namespace
 
+void Resuming::find(TrainConfig& config, DirectoryClaim& claim) {
+  ResumePoint found;
+  settle_on_rank_0(world_, config, [&] {
+    claim = claim_to_resume(config);
+    found = complete_by_checkpoint(config);
+    if (!found.checkpoint.empty()) note_checkpoint(found, "resumes from");
+  });
+  point_ = decode(text_of_rank_0(world_, [&] { return encode(found); }));
+}
+
 void Resuming::begin(TrainConfig& config, const std::vector<std::string>& data,
                      std::size_t train_images) {
-  point_ = find_resume_point(world_, config, LoadFor::training);
   if (!point_) return;
   const auto ranks = std::size_t(world_.size());
-  together(world_, [&] { adopt(*point_, config, ranks, data, train_images); });
+  settle_on_rank_0(world_, config, [&] { adopt(*point_, config, ranks, data, train_images); });
 }
 
 bool Resuming::wrote_weights(const TrainConfig& config) const {

@@ -11,7 +11,8 @@
 #include "rueda/train/run_record.hpp"
 #include "run/checkpoint/checkpoint.hpp"
 #include "run/job.hpp"
-#include "run/resume_point.hpp"
+#include "run/resume/resume_point.hpp"
+#include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
 
 namespace rueda {
@@ -22,8 +23,12 @@ class Resuming {
  public:
   explicit Resuming(RankGroup& world) : world_(world) {}
 
-  /// Finds the checkpoint of --resume, and completes `config` from it. `data`
-  /// as in Manifest. Throws InputError, the same on every rank.
+  /// Collective: rank 0 finds the checkpoint of --resume, if there is one, and takes over its
+  /// options; `claim` is then to its run directory. Checks `config`. Throws InputError, the same
+  /// on every rank.
+  void find(TrainConfig& config, DirectoryClaim& claim);
+  /// Collective: completes `config` for the data that are here; `data` as in Manifest. Throws
+  /// InputError, the same on every rank.
   void begin(TrainConfig& config, const std::vector<std::string>& data, std::size_t train_images);
   bool active() const noexcept { return point_.has_value(); }
   const std::string& checkpoint() const { return point_->checkpoint; }

@@ -66,7 +66,11 @@ Job::Job(Session& session, const SelectedDevice& device, const JobRequest& reque
   });
   require_same(world_, "the program version", version_text());
   require_same(world_, request.what, request.asked);
-  log_of_ranks(world_, LogLevel::info, device.remark);
+  request.settle(world_);
+  set_log_level(config.output.log_level);
+  const bool uses_gpu = wants_cuda(config.device.backend);
+  if (!uses_gpu) uuid_.clear();  // a resumed run may turn out to compute without one
+  log_of_ranks(world_, LogLevel::info, uses_gpu ? device.remark : "");
   check_shared_devices(world_, {world_.host(), uuid_}, config.device.allow_shared_gpu);
 }
 
@@ -116,6 +120,8 @@ int run_job(const JobRequest& request, const std::function<ExitCode(Job&)>& work
   ExitCode code = ExitCode::done;
   report_errors_of_ranks(session, [&] {
     Job job(session, device, request);
+    watchdog.reset();  // its patience may have been settled only now
+    watchdog = watch(job.world(), request.config, no_sums, kDiskPatience);
     code = work(job);
   });
   return int(code);

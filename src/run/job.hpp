@@ -24,6 +24,9 @@ struct JobRequest {
   /// thrown on all ranks.
   std::function<void()> prepare = [] {};
   ThreadLevel threads = ThreadLevel::funneled;  ///< wanted; less will do
+  /// Collective, once all ranks are known to have been asked alike: may still
+  /// change `config`, alike on all ranks.
+  std::function<void(RankGroup&)> settle = [](RankGroup&) {};
 };
 
 /// The threads of a rank, from what the ranks of its node may use.

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "record/run_json.hpp"
 #include "run/checkpoint/checkpoint.hpp"
-#include "run/resume_point.hpp"
+#include "run/resume/resume_point.hpp"
 
 namespace rueda {
 namespace {

@@ -47,16 +47,6 @@ struct ComputePlan {
   bool overlaps = false;
 };
 
-/// What the user asked for, completed by a checkpoint from which the run resumes.
-TrainConfig settle_config(Job& job, TrainConfig config, const AgreedData& data, Resuming& resuming,
-                          DirectoryClaim& claim) {
-  // The timed backend has no weights to evaluate.
-  if (config.device.backend == BackendChoice::timed) config.training.eval_every = 0;
-  job.on_rank_0([&] { claim = claim_to_resume(config); });
-  resuming.begin(config, data.lines, data.images.train.size());
-  return config;
-}
-
 Graph build_graph(Job& job, const TrainConfig& config, const AgreedData& data) {
   Graph graph;
   together(job.world(), [&] {
@@ -279,21 +269,28 @@ std::string fault_line(const InjectedFault& fault) {
 
 int run_train(const TrainConfig& asked, const std::string& command_line) {
   StartupClock clock;
+  TrainConfig config = asked;
+  std::optional<Resuming> resuming;
+  DirectoryClaim claim;  // to the run directory, on rank 0
   // A communication thread takes turns with this one.
-  const JobRequest request{.config = asked,
+  const JobRequest request{.config = config,
                            .what = "the configuration",
                            .asked = config_text(asked) + fault_line(asked.checks.fault),
-                           .threads = ThreadLevel::serialized};
+                           .threads = ThreadLevel::serialized,
+                           .settle = [&](RankGroup& world) {
+                             resuming.emplace(world).find(config, claim);
+                             // The timed backend has no weights to evaluate.
+                             if (config.device.backend == BackendChoice::timed)
+                               config.training.eval_every = 0;
+                           }};
   return run_job(request, [&](Job& job) {
     listen_for_stop_signals();
-    refuse_transport(job, asked);
+    refuse_transport(job, config);
     clock.lap("mpi");
-    const AgreedData data = agree_on_data(job.world(), asked);
+    const AgreedData data = agree_on_data(job.world(), config);
     clock.lap("data");
-    DirectoryClaim claim;  // to the run directory, on rank 0
-    Resuming resuming(job.world());
-    const TrainConfig config = settle_config(job, asked, data, resuming, claim);
-    return train(job, config, command_line, data, resuming, claim, clock);
+    resuming->begin(config, data.lines, data.images.train.size());
+    return train(job, config, command_line, data, *resuming, claim, clock);
   });
 }
 

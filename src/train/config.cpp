@@ -148,6 +148,12 @@ std::vector<std::string> idle_options(const TrainConfig& c) {
   return lines;
 }
 
+void validate_given(const TrainConfig& config) {
+  if (config.checkpoints.resume.empty()) return validate(config);
+  for (const TrainOption& option : train_options()) check_range(option, config);
+  check_resume(config);
+}
+
 void validate(const TrainConfig& config) {
   for (const TrainOption& option : train_options()) check_range(option, config);
   check_training(config);

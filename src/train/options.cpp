@@ -83,9 +83,9 @@ std::vector<double> positive_numbers(const std::string& text, char separator) {
     std::string_view rest = word;
     const auto number = take_number<double>(rest);
     require(number && rest.empty() && *number > 0 && std::isfinite(*number),
-            fmt::format("'{}': give numbers above 0 with a {} between them, one for each rank, for "
+            fmt::format("'{}': give numbers above 0 with {} between them, one for each rank, for "
                         "example 3{}1",
-                        printable(text), separator == ':' ? "colon" : "comma", separator));
+                        printable(text), separator == ':' ? "colons" : "commas", separator));
     numbers.push_back(*number);
   }
   return numbers;

@@ -284,6 +284,27 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(self.program.record("branch")), self.reference(ranks=1))
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
+    def test_a_run_directory_that_only_rank_0_sees(self):
+        """Rank 0 takes over the options of the run, and all ranks have them from it."""
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        data = ["--data", str(self.folder / "data")]
+        self.stopped(self.train("seen", *data, "--checkpoint-every", "1step", "RUEDA_INJECT=stop:1:2"))
+
+        def start(command, *words):
+            words = [command, *words, *data]
+            return self.program.run_contexts([(1, words), (1, words)], folders=[self.folder, elsewhere])
+
+        self.stopped(start("train", "--resume", "seen", "RUEDA_INJECT=stop:1:6"))
+        self.completed(start("train", "--resume", "auto", "--run-dir", "seen"))
+        self.assertEqual(curve(self.program.record("seen")), self.reference())
+        for weights in ("seen", "seen/checkpoints/epoch-0002-step-00000"):
+            self.completed(start("evaluate", "--init-weights", weights))
+        self.assertEqual(list(elsewhere.iterdir()), [])
+        self.refused(start("train", "--resume", "nowhere"), "--resume nowhere: there is no checkpoint")
+        self.refused(start("train", "--resume", "seen", "--lr", "3"), "--lr is 3.0, but the run of seen/checkpoints")
+        self.refused(start("evaluate", "--init-weights", "seen", "--image-size", "1025"), "--image-size")
+
     @long
     def test_a_checkpoint_elsewhere(self):
         self.stopped(self.train("whole", "--checkpoint-every", "1step", "RUEDA_INJECT=stop:0:6", ranks=1))

@@ -92,7 +92,7 @@ inline constexpr std::size_t kMostSamples = 1'000'000;
 struct ModelConfig {
   std::string name = "resnet20";
   int image_size = 32;
-  std::string init_weights;  ///< a weights file to begin with; empty: drawn from the seed
+  std::string init_weights = {};  ///< a weights file to begin with; empty: drawn from the seed
 };
 
 struct DataConfig {
@@ -236,6 +236,10 @@ std::vector<std::string> idle_options(const TrainConfig& config);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);
+
+/// The same of what the user gave. With --resume that may only be a part, which
+/// the checkpoint completes: then each option is checked by itself.
+void validate_given(const TrainConfig& config);
 
 /// The words of an enum's values on the command line, in their order.
 constexpr auto words_of(InjectedFault::Kind) {

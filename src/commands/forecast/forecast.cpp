@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/error.hpp"
 #include "commands/forecast/questions.hpp"
 #include "model/flops.hpp"
 #include "model/registry.hpp"

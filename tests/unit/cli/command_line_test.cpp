@@ -16,6 +16,8 @@
 #include "cli/cli.hpp"
 #include "record/run_json.hpp"
 #include "run/checkpoint/checkpoint.hpp"
+#include "run/resume/evaluated_weights.hpp"
+#include "run/resume/taken_options.hpp"
 #include "tests/support/common.hpp"
 #include "train/options.hpp"
 
@@ -35,6 +37,22 @@ std::string help_of(const Line& words) {
 
 std::string refusal(const Line& words) {
   return test::refusal([&] { parse_command_line(words); });
+}
+
+/// What rank 0 makes of it.
+TrainConfig resumed_by(const Line& words) {
+  TrainConfig config = trained_by(words);
+  const std::string& checkpoint = config.checkpoints.resume;
+  take_options(config, {checkpoint, read_manifest(checkpoint)}, resumed_place(config),
+               TakenBy::training);
+  validate(config);
+  return config;
+}
+
+TrainConfig evaluated_by(const Line& words) {
+  TrainConfig config = std::get<EvaluateOptions>(parse_command_line(words)).train;
+  find_weights(config);
+  return config;
 }
 
 /// A recipe in a file that lives as long as this object.
@@ -163,7 +181,7 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
   const Line resume = {"train", "--resume", checkpoint.string()};
   // Each path is of a file that is read, or not taken over.
   const std::set<std::string> read = {"data", "tuning-file"};
-  const TrainConfig taken = trained_by(resume);
+  const TrainConfig taken = resumed_by(resume);
   for (const TrainOption& option : train_options()) {
     CAPTURE(option.name);
     if (!std::holds_alternative<Text>(option.kind) || read.contains(option.name)) continue;
@@ -179,9 +197,10 @@ TEST_CASE("a resumed run writes no file that only its checkpoint names", "[comma
   // The switch makes an output of a file that is read otherwise: both have to be named.
   Line tuned = resume;
   tuned.emplace_back("--tune-engines");
-  CHECK_THAT(refusal(tuned), Contains("name it with --tuning-file FILE"));
+  CHECK_THAT(test::refusal([&] { resumed_by(tuned); }),
+             Contains("name it with --tuning-file FILE"));
   tuned.insert(tuned.end(), {"--tuning-file", "mine"});
-  CHECK(trained_by(tuned).device.tuning_file == "mine");
+  CHECK(resumed_by(tuned).device.tuning_file == "mine");
 }
 
 TEST_CASE("relative paths that a run recorded lead from its own folder", "[command_line]") {
@@ -193,14 +212,15 @@ TEST_CASE("relative paths that a run recorded lead from its own folder", "[comma
   const auto data_of = [&](const Line& more) {
     Line words = {"evaluate", "--init-weights", run.string()};
     words.insert(words.end(), more.begin(), more.end());
-    return std::get<EvaluateOptions>(parse_command_line(words)).train.data.path;
+    return evaluated_by(words).data.path;
   };
   const Line evaluate = {"evaluate", "--init-weights", run.string()};
-  CHECK_THAT(refusal(evaluate), Contains("--init-weights " + run.string() +
-                                         ": that run recorded "
-                                         "--data set, below " +
-                                         began) &&
-                                    Contains("give --data"));
+  const auto refused = [&] { return test::refusal([&] { evaluated_by(evaluate); }); };
+  CHECK_THAT(refused(), Contains("--init-weights " + run.string() +
+                                 ": that run recorded "
+                                 "--data set, below " +
+                                 began) &&
+                            Contains("give --data"));
   CHECK(data_of({"--data", "mine"}) == "mine");
   folder.write("old/set/data_batch_1.bin", "");
   CHECK(data_of({}) == began + "/set");
@@ -208,7 +228,7 @@ TEST_CASE("relative paths that a run recorded lead from its own folder", "[comma
   folder.write("old/run/run.json", R"({"config": {"model": "resnet20", "data": "set"}})");
   CHECK(data_of({}) == "set");  // of an older version
   folder.write("old/run/run.json", R"({"config": {"model": "resnet20", "data": "/none/set"}})");
-  CHECK_THAT(refusal(evaluate), Contains("that run recorded --data /none/set, and nothing is"));
+  CHECK_THAT(refused(), Contains("that run recorded --data /none/set, and nothing is"));
   CHECK(data_of({"--data", "set"}) == "set");
 }
 
@@ -334,7 +354,6 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
       {{"train", "--keep", "0"}, "--keep is 0", ""},
       {{"train", "--save-weights", "w.pt"}, "--save-weights w.pt: ", "ends in .safetensors"},
       {{"train", "--resume", "auto"}, "--run-dir", ""},
-      {{"train", "--resume", "/none"}, "there is no checkpoint", ""},
       {{"train", "--log-level", "loud"}, "--log-level: 'loud'", "debug"},
       {{"train", "--config", "/nonexistent/r.toml"}, "/nonexistent/r", ""},
       {{"train", "--config", "/tmp"}, "/tmp", ""},

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "cli/cli.hpp"
+#include "run/resume/taken_options.hpp"
 #include "tests/support/common.hpp"
 
 // Words that a command refuses by itself, before any file, rank or device is looked at: exit
@@ -28,6 +29,10 @@ std::string refusal(const Line& words) {
     std::ostringstream out;
     if (const auto* predict = std::get_if<PredictOptions>(&request)) run_command(*predict, out);
     if (const auto* summary = std::get_if<SummaryOptions>(&request)) run_command(*summary, out);
+    if (const auto* train = std::get_if<TrainConfig>(&request)) {
+      TrainConfig config = *train;
+      complete_by_checkpoint(config);  // rank 0's part
+    }
   });
 }
 
@@ -54,7 +59,10 @@ TEST_CASE("refused: the program and train", "[command_line][refusals]") {
                       {"--config /dev/zero", "/dev/zero"},
                       {"--checkpoint-every 5", "--checkpoint-every", "50steps"},
                       {"--resume " + folder.path().string(), "there is no checkpoint"},
+                      {"--resume /none", "there is no checkpoint"},
                       {"--bucket-mb -1", "--bucket-mb"},
+                      {"--all-reduce central", "--all-reduce central was removed"},
+                      {"--compute 40", "--compute says", "add --backend timed"},
                       {"--bucket-mb often", "--bucket-mb"},
                       {"--overlap maybe", "--overlap"}});
 }
@@ -64,7 +72,9 @@ TEST_CASE("refused: evaluate, summary and doctor", "[command_line][refusals]") {
   check_all("summary --model resnet50v2 --image-size 128 --batch-per-rank 1024 --roofline",
             {{"H300", "--roofline 'H300'", "H200, H100, A100"},
              {"H2000", "--roofline 'H2000'", "790e12,4.3e12"},
-             {"H200 --backend cpu", "--roofline"}});
+             {"H200 --backend cpu", "--roofline"},
+             {"H200 --batch-per-rank max", "--batch-per-rank", "'max'"},
+             {"H200 --backend timed", "--backend", "'timed'"}});
   check_all("doctor", {{"--timeout 0", "--timeout"}, {"--backend tpu", "--backend"}});
 }
 

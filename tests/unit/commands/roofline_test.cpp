@@ -14,11 +14,11 @@ namespace {
 /// Images/s of a training step, as the last lines of the text have it.
 double planned(const std::string& gpu, const std::string& model, std::size_t batch,
                int image_size = 128) {
-  const std::string text = roofline_text({.model = model,
-                                          .image_size = image_size,
-                                          .batch_per_rank = batch,
-                                          .precision = Precision::bf16,
-                                          .roofline = gpu});
+  TrainConfig train;
+  train.model = {.name = model, .image_size = image_size};
+  train.batch.per_rank = batch;
+  train.device.precision = Precision::bf16;
+  const std::string text = roofline_text({.train = train, .roofline = gpu});
   const std::string before = "images/s at the floor, ";
   return std::stod(text.substr(text.find(before) + before.size()));
 }

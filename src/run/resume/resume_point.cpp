@@ -1,4 +1,4 @@
-#include "run/resume_point.hpp"
+#include "run/resume/resume_point.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -35,6 +35,21 @@ std::string place_text(const Manifest& m) {
                      m.steps_per_epoch);
 }
 
+/// The checkpoints that the place may mean, the latest first: those of a run
+/// directory, or the one named. Throws InputError where there is none, unless
+/// it is `auto`.
+std::vector<fs::path> candidates_of(const CheckpointPlace& place) {
+  if (place.path == "auto") return list_checkpoints(fs::path(place.directory) / kCheckpointsName);
+  const fs::path given = tidy(place.path);
+  std::error_code ignored;
+  if (fs::exists(given / kManifestName, ignored)) return {given};
+  auto found = list_checkpoints(given / kCheckpointsName);
+  if (!found.empty()) return found;
+  throw InputError(place.words() +
+                   ": there is no checkpoint; give a run directory that has some below " +
+                   kCheckpointsName + "/, one of these, or " + place.instead);
+}
+
 /// As often a run that goes on may remove the checkpoint that is being read.
 constexpr int kTries = 10;
 
@@ -58,18 +73,6 @@ ResumePoint latest_whole(const std::vector<fs::path>& candidates) {
 }
 
 using Json = nlohmann::ordered_json;
-
-/// In bytes, since a path need not be UTF-8.
-std::string encode(const ResumePoint& point) {
-  const auto bytes = Json::to_cbor(Json::array({point.checkpoint, to_json(point.manifest)}));
-  return {bytes.begin(), bytes.end()};
-}
-
-ResumePoint decode(const std::string& text) {
-  const Json json = Json::from_cbor(text);
-  const std::string checkpoint = json[0];
-  return {checkpoint, parse_manifest(json[1], checkpoint)};
-}
 
 std::string shown(const Json& options, std::string_view name) {
   const auto at = options.find(name);
@@ -210,9 +213,26 @@ void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
 
 }  // namespace
 
-std::string resume_words(const TrainConfig& config, LoadFor purpose) {
-  if (purpose == LoadFor::evaluation) return "--init-weights " + config.checkpoints.resume;
-  return "--resume " + config.checkpoints.resume;
+CheckpointPlace resumed_place(const TrainConfig& config) {
+  return {"--resume", config.checkpoints.resume, config.output.run_dir, "auto"};
+}
+
+// A path need not be UTF-8.
+std::string encode(const ResumePoint& point) {
+  if (point.checkpoint.empty()) return "";
+  const auto bytes = Json::to_cbor(Json::array({point.checkpoint, to_json(point.manifest)}));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::optional<ResumePoint> decode(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const Json json = Json::from_cbor(text);
+  const std::string checkpoint = json[0];
+  return ResumePoint{checkpoint, parse_manifest(json[1], checkpoint)};
+}
+
+void note_checkpoint(const ResumePoint& point, const std::string& what) {
+  log(LogLevel::info, what + ' ' + point.checkpoint + ", " + place_text(point.manifest));
 }
 
 std::string run_directory_of(const std::string& checkpoint) {
@@ -226,23 +246,9 @@ std::string run_directory_of(const std::string& checkpoint) {
   return checkpoints.parent_path().string();
 }
 
-std::vector<fs::path> resume_candidates(const TrainConfig& config, LoadFor purpose) {
-  if (config.checkpoints.resume == "auto")
-    return list_checkpoints(fs::path(config.output.run_dir) / kCheckpointsName);
-  const fs::path given = tidy(config.checkpoints.resume);
-  std::error_code ignored;
-  if (fs::exists(given / kManifestName, ignored)) return {given};
-  auto found = list_checkpoints(given / kCheckpointsName);
-  if (!found.empty()) return found;
-  const char* file = purpose == LoadFor::evaluation ? "a .safetensors file" : "auto";
-  throw InputError(resume_words(config, purpose) +
-                   ": there is no checkpoint; give a run directory that has some below " +
-                   kCheckpointsName + "/, one of these, or " + file);
-}
-
-ResumePoint latest_checkpoint(const TrainConfig& config, LoadFor purpose) {
+ResumePoint latest_checkpoint(const CheckpointPlace& place) {
   for (int left = kTries;; --left) {
-    const auto candidates = resume_candidates(config, purpose);
+    const auto candidates = candidates_of(place);
     if (candidates.empty()) return {};
     const auto is_gone = [](const fs::path& checkpoint) {
       std::error_code none;
@@ -256,20 +262,6 @@ ResumePoint latest_checkpoint(const TrainConfig& config, LoadFor purpose) {
       if (left == 0 || std::ranges::none_of(candidates, is_gone)) throw;
     }
   }
-}
-
-std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config,
-                                             LoadFor purpose) {
-  if (config.checkpoints.resume.empty()) return std::nullopt;
-  const std::string text = text_of_rank_0(world, [&]() -> std::string {
-    ResumePoint point = latest_checkpoint(config, purpose);
-    if (point.checkpoint.empty()) return "";
-    const char* what = purpose == LoadFor::evaluation ? "weights of " : "resumes from ";
-    log(LogLevel::info, what + point.checkpoint + ", " + place_text(point.manifest));
-    return encode(point);
-  });
-  if (text.empty()) return std::nullopt;
-  return decode(text);
 }
 
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "model/registry.hpp"
-#include "train/option_kinds.hpp"
 #include "train/options.hpp"
+#include "train/options/option_kinds.hpp"
 
 namespace rueda {
 namespace {

@@ -4,14 +4,24 @@
 #include <string>
 #include <vector>
 
-#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 #include "run/checkpoint/checkpoint.hpp"
 
 namespace rueda {
 
-/// What a checkpoint is loaded for: `rueda train --resume` or `rueda evaluate --init-weights`.
-enum class LoadFor { training, evaluation };
+/// Where a checkpoint is looked for.
+struct CheckpointPlace {
+  std::string option;     ///< that names it, for messages
+  std::string path;       ///< a run directory, a checkpoint, or `auto`
+  std::string directory;  ///< the run directory that `auto` means
+  std::string instead;    ///< what else the option takes
+
+  /// "--resume DIR", as messages name it.
+  std::string words() const { return option + ' ' + path; }
+};
+
+/// Of --resume.
+CheckpointPlace resumed_place(const TrainConfig& config);
 
 /// The checkpoint from which a run resumes.
 struct ResumePoint {
@@ -22,24 +32,17 @@ struct ResumePoint {
 /// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
 std::string run_directory_of(const std::string& checkpoint);
 
-/// "--resume DIR" or "--init-weights DIR", as messages name it.
-std::string resume_words(const TrainConfig& config, LoadFor purpose);
+/// The latest undamaged checkpoint of that place; notes those that were passed over. An empty one
+/// where `auto` finds none. Looks again where a run that goes on removes checkpoints meanwhile.
+/// Throws InputError where there is none, or all are damaged.
+ResumePoint latest_checkpoint(const CheckpointPlace& place);
 
-/// The checkpoints that --resume may mean, the latest first: those of a run
-/// directory, or the one named. Throws InputError where there is none, unless
-/// it is `auto`.
-std::vector<fs::path> resume_candidates(const TrainConfig& config, LoadFor purpose);
+/// "resumes from DIR, after epoch 3" as a note; `what` begins it.
+void note_checkpoint(const ResumePoint& point, const std::string& what);
 
-/// The latest undamaged one of them; notes those that were passed over. An empty one where `auto`
-/// finds none. Looks again where a run that goes on removes checkpoints meanwhile. Throws
-/// InputError where all are damaged.
-ResumePoint latest_checkpoint(const TrainConfig& config, LoadFor purpose);
-
-/// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
-/// --resume, and with `auto` where there is none. Throws InputError, the same on every rank, where
-/// all are damaged.
-std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config,
-                                             LoadFor purpose);
+/// In bytes, for other ranks. Without a checkpoint it is empty.
+std::string encode(const ResumePoint& point);
+std::optional<ResumePoint> decode(const std::string& text);
 
 /// Whether --save-weights of the run that wrote the checkpoint is, in this
 /// process, the file that `config.output.save_weights` names: the same path, which is
