@@ -55,7 +55,8 @@ std::string waiting_advice(const RunRecord& run, const StepBreakdown& b, const E
 
 /// Where much of the all-reduce is exposed in spite of overlap, with buckets of a fixed size.
 std::string bucket_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {
-  if (!run.bucket_size_matters() || run.measures_bucket_size()) return "";
+  const bool matters = bucket_size_matters(run.config, run.overlaps);
+  if (!matters || measures_bucket_size(run.config, run.overlaps)) return "";
   const double share = b.phases[kAllReduce].mean / b.busy.mean;
   if (!(share > kExposedTooMuch) || exposed.sum() <= kWorthChanging) return "";
   return fmt::format(

@@ -170,7 +170,7 @@ RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& com
   run.timed = compute.timed;
   run.overlaps = compute.overlaps;
   run.bucket_mb = sums.bucket_mb;
-  run.bucket_bytes = bucket_bytes_of(sums.bucket_ends);
+  run.bucket_bytes = sizes_of_buckets(sums.bucket_ends);
   run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
   run.transport = to_string(sums.transport);
   run.all_reduce = sums.name;
@@ -193,9 +193,9 @@ RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& com
 void settle_buckets(Job& job, const TrainConfig& config, const ComputePlan& compute,
                     const RunPlan& plan, const AgreedData& data, Replica& replica,
                     GradientSums& sums) {
-  sums.bucket_mb = measure_bucket_mb(job.world(), config, compute.timed, plan, data.images.train,
-                                     replica, *sums.all_reduce);
-  sums.bucket_ends = cut_buckets(config, sums.bucket_mb, replica.graph(), job.world().size());
+  const double mb = measure_bucket_mb(job.world(), config, compute.timed, plan, data.images.train,
+                                      replica, *sums.all_reduce);
+  cut_buckets(sums, mb, config, replica.graph(), job.world().size());
 }
 
 /// Refuses a --transport for which there is no device, before data is read.

@@ -163,7 +163,7 @@ void validate(const TrainConfig& config) {
   check_resume(config);
 }
 
-std::size_t bucket_bytes(double mb) {
+std::size_t bucket_limit(double mb) {
   if (mb == 0) return 0;
   return std::max<std::size_t>(1, std::size_t(mb * 1e6));
 }

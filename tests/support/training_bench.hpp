@@ -99,7 +99,7 @@ struct SoloTraining {
 
   std::unique_ptr<GradientReducer> make_reducer() {
     return std::make_unique<GradientReducer>(ReducerParts{
-        replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config.sums.bucket_mb)})});
+        replica, reduce, plan_buckets(graph, {.most_bytes = bucket_limit(config.sums.bucket_mb)})});
   }
 
   RunRecord train() {

@@ -228,8 +228,8 @@ inline bool names_weights(const std::string& save_weights) {
 /// directory; empty: nowhere, by `none` or because nothing is trained.
 std::string final_weights(const TrainConfig& config);
 
-/// The most that a bucket of `mb` MB holds; 0 for no limit.
-std::size_t bucket_bytes(double mb);
+/// The limit in bytes of a bucket of `mb` MB; 0 for none.
+std::size_t bucket_limit(double mb);
 
 /// A line for each option that was given and has no effect beside the others.
 std::vector<std::string> idle_options(const TrainConfig& config);

@@ -236,13 +236,6 @@ struct RunFacts {
   /// Of earlier processes, NaN where a checkpoint of an older version does not say.
   double earlier_seconds = 0;
   double total_seconds = 0;  ///< with these; from program start, start-up included
-
-  /// Whether the size of buckets decides how much of the all-reduce is hidden.
-  bool bucket_size_matters() const noexcept { return rueda::bucket_size_matters(config, overlaps); }
-  /// Whether it is measured.
-  bool measures_bucket_size() const noexcept {
-    return rueda::measures_bucket_size(config, overlaps);
-  }
 };
 
 /// The record of a run that this process trains: the contents of run.json.

@@ -226,7 +226,7 @@ TransportDecision transport_of(Communicator& world, const TrainConfig& config,
 std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
                          const std::vector<std::size_t>& ends) {
   if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";
-  const std::size_t longest = std::ranges::max(bucket_bytes_of(ends));
+  const std::size_t longest = std::ranges::max(sizes_of_buckets(ends));
   const Algorithm chosen = ReduceMaker(settings, place).by_rule().way(longest).algorithm;
   if (chosen == Algorithm::ring) return "";
   return to_string(chosen);
@@ -254,14 +254,15 @@ std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
   return ReduceMaker(settings, place).make();
 }
 
-std::vector<std::size_t> cut_buckets(const TrainConfig& config, double bucket_mb,
-                                     const Graph& graph, int ranks) {
-  return plan_buckets(graph, {.most_bytes = bucket_bytes(bucket_mb),
-                              .tail_apart = config.sums.wire != Wire::fp32,
-                              .ranks = std::size_t(ranks)});
+void cut_buckets(GradientSums& sums, double mb, const TrainConfig& config, const Graph& graph,
+                 int ranks) {
+  sums.bucket_mb = mb;
+  sums.bucket_ends = plan_buckets(graph, {.most_bytes = bucket_limit(mb),
+                                          .tail_apart = config.sums.wire != Wire::fp32,
+                                          .ranks = std::size_t(ranks)});
 }
 
-std::vector<std::size_t> bucket_bytes_of(const std::vector<std::size_t>& ends) {
+std::vector<std::size_t> sizes_of_buckets(const std::vector<std::size_t>& ends) {
   std::vector<std::size_t> bytes;
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
@@ -274,8 +275,7 @@ std::vector<std::size_t> bucket_bytes_of(const std::vector<std::size_t>& ends) {
 GradientSums open_gradient_sums(Communicator& world, const TrainConfig& config, bool measured,
                                 const Graph& graph, Backend& backend) {
   GradientSums sums;
-  sums.bucket_mb = first_bucket_mb(config, measured);
-  sums.bucket_ends = cut_buckets(config, sums.bucket_mb, graph, world.size());
+  cut_buckets(sums, first_bucket_mb(config, measured), config, graph, world.size());
   ReduceDevice& device = backend.reduce_device();
   const TransportDecision decision = transport_of(world, config, device);
   log(LogLevel::warn, decision.warning);

@@ -59,11 +59,11 @@ struct GradientSums {
   std::string other_choice;  ///< what `auto` would take instead; empty: the same
 };
 
-/// Where buckets of at most `bucket_mb` end.
-std::vector<std::size_t> cut_buckets(const TrainConfig& config, double bucket_mb,
-                                     const Graph& graph, int ranks);
-/// What they hold.
-std::vector<std::size_t> bucket_bytes_of(const std::vector<std::size_t>& ends);
+/// Cuts the gradients into buckets of at most `mb` MB; 0: into one.
+void cut_buckets(GradientSums& sums, double mb, const TrainConfig& config, const Graph& graph,
+                 int ranks);
+/// Bytes of each bucket.
+std::vector<std::size_t> sizes_of_buckets(const std::vector<std::size_t>& ends);
 
 /// Collective: chooses transport, buckets and all-reduce as `config` says.
 /// Keeps `world` and the backend's reduce device. Throws InputError. Where sizes
