@@ -185,6 +185,8 @@ class Outputs(unittest.TestCase):
         (self.out / ".rueda-files").unlink()
         (self.out / ".rueda-files").write_text("my notes")
         self.refused(".rueda-files", "it is no record of what was written there")
+        (self.out / ".rueda-files").write_text("")
+        self.write()
         self.assertEqual((mine / "t").read_text(), "mine")
 
     def test_a_link_that_the_user_names_is_a_folder(self):

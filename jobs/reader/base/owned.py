@@ -37,9 +37,9 @@ def _fault_of_file(ownership, path, content):
 
 
 def _fault_of_record(ownership):
-    """A record that is none would be written over, too."""
+    """A record that is none would be written over, too. One of nothing is empty."""
     path = ownership.folder / RECORD
-    if not os.path.lexists(path) or ownership.known:
+    if not os.path.lexists(path) or ownership.known or _has(path, b""):
         return ""
     return _fault_of(path) or "it is no record of what was written there"
 
