@@ -1,6 +1,7 @@
 #include "display/advice.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@ constexpr double kWorthChanging = 0.02;  // of a step
 constexpr double kExposedTooMuch = 0.2;  // of the all-reduce
 constexpr double kMost = 0.5;
 
-/// The exposed all-reduce of a mean step, its parts in proportion to those of the whole.
+/// The exposed all-reduce of a mean step, and its parts (docs/metrics.md, "Exposed, by step").
 struct Exposed {
   double all = 0;      ///< share of a step
   double waiting = 0;  ///< share of it: for ranks that came later
@@ -21,8 +22,9 @@ struct Exposed {
 };
 
 Exposed exposed_of(const StepBreakdown& b) {
-  if (!(b.busy.mean > 0)) return {};
-  return {b.phases[kAllReduce].mean / b.step.mean, b.wait.mean / b.busy.mean};
+  const double all = b.phases[kAllReduce].mean;
+  if (!(all > 0) || std::isnan(b.exposed_transfer)) return {};
+  return {all / b.step.mean, 1 - b.exposed_transfer / all};
 }
 
 /// Why the rank may be late; empty where it has no more images than others.

@@ -144,6 +144,8 @@ StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind)
   for (const auto& [spread, sum] : kMeans) b.*spread = per_step(sums.ranks, sum);
   b.slowest = spread_of(sums.slowest);
   b.slowest_busy = spread_of(sums.slowest_busy).mean;
+  if (sums.least_exposed.size() == sums.slowest.size())
+    b.exposed_transfer = spread_of(sums.least_exposed).mean;
   return b;
 }
 

@@ -37,8 +37,9 @@ struct StepBreakdown {
   Spread copy;                         ///< of copying batches to the device
   Spread copy_bytes;                   ///< bytes of these copies
   LateRank latest;
-  Spread slowest;           ///< over steps, of the slowest rank's seconds
-  double slowest_busy = 0;  ///< mean over steps of the slowest rank's busy time
+  Spread slowest;                 ///< over steps, of the slowest rank's seconds
+  double slowest_busy = 0;        ///< mean over steps of the slowest rank's busy time
+  double exposed_transfer = NAN;  ///< mean over steps of the least exposed all-reduce of a rank
 };
 
 /// Uses the steps' records, or their sums where the records were released.

@@ -51,7 +51,8 @@ inline auto fields_of(const RankSums&) {
 }
 inline auto fields_of(const KindSums&) {
   return std::tuple{Field{"ranks", &KindSums::ranks}, Field{"slowest", &KindSums::slowest},
-                    Field{"slowest_busy", &KindSums::slowest_busy}};
+                    Field{"slowest_busy", &KindSums::slowest_busy},
+                    IfAny{"least_exposed", &KindSums::least_exposed}};
 }
 inline auto fields_of(const EpochSums&) {
   return std::tuple{Field{"full", &EpochSums::full}, Field{"partial", &EpochSums::partial}};

@@ -1,6 +1,7 @@
 #include "rueda/train/run_record.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace rueda {
@@ -12,11 +13,18 @@ double slowest(const ByRank<StepRecord>& records, std::size_t step, double StepR
   return most;
 }
 
+double least_exposed(const ByRank<StepRecord>& records, std::size_t step) {
+  double least = INFINITY;
+  for (const auto& rank : records) least = std::min(least, rank.at(step).phases[kAllReduce]);
+  return least;
+}
+
 void add_step(KindSums& sums, const ByRank<StepRecord>& records, std::size_t step) {
   sums.ranks.resize(records.size());
   for (std::size_t r = 0; r < records.size(); ++r) sums.ranks[r] += records[r].at(step);
   sums.slowest.push_back(slowest(records, step, &StepRecord::seconds));
   sums.slowest_busy.push_back(slowest(records, step, &StepRecord::all_reduce_busy));
+  sums.least_exposed.push_back(least_exposed(records, step));
 }
 
 }  // namespace
@@ -56,6 +64,7 @@ void KindSums::operator+=(const KindSums& other) {
   for (std::size_t r = 0; r < other.ranks.size(); ++r) ranks[r] += other.ranks[r];
   slowest.insert(slowest.end(), other.slowest.begin(), other.slowest.end());
   slowest_busy.insert(slowest_busy.end(), other.slowest_busy.begin(), other.slowest_busy.end());
+  least_exposed.insert(least_exposed.end(), other.least_exposed.begin(), other.least_exposed.end());
 }
 
 Energy total_energy(const std::vector<Energy>& of_ranks, const std::vector<RankInfo>& ranks) {

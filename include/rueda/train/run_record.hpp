@@ -41,6 +41,9 @@ struct KindSums {
   std::vector<RankSums> ranks;
   std::vector<double> slowest;       ///< by step: the slowest rank's seconds
   std::vector<double> slowest_busy;  ///< by step: the longest time in the all-reduce
+  /// By step: the shortest time that a rank was blocked by the all-reduce. It is the last to
+  /// arrive, and waits for messages and adding alone. Empty in checkpoints of older versions.
+  std::vector<double> least_exposed;
 
   void operator+=(const KindSums& other);
 };
