@@ -38,6 +38,39 @@ RankCost median_cost(std::span<const RankCost> steps) {
   return {median_of(fixed), median_of(per_image)};
 }
 
+/// Images with which each rank is ready by a moment, one at least.
+std::vector<std::size_t> images_ready_by(double moment, const std::vector<RankCost>& costs,
+                                         std::size_t global_batch,
+                                         const std::vector<std::size_t>& most) {
+  std::vector<std::size_t> images;
+  for (std::size_t rank = 0; rank < costs.size(); ++rank) {
+    const std::size_t limit = most.empty() ? global_batch : std::max<std::size_t>(most[rank], 1);
+    double fit = double(limit);
+    if (costs[rank].per_image > 0) fit = (moment - costs[rank].fixed) / costs[rank].per_image;
+    images.push_back(std::size_t(std::clamp(fit, 1.0, double(limit))));
+  }
+  return images;
+}
+
+/// Most of the images that balanced_images gives, found by bisection: the moment until which all
+/// ranks together take less than the batch. So the time does not grow with the images.
+std::vector<std::size_t> images_ready_early(const std::vector<RankCost>& costs,
+                                            std::size_t global_batch,
+                                            const std::vector<std::size_t>& most) {
+  constexpr int kHalvings = 50;
+  double early = 0;
+  double late = slowest_seconds(costs, std::vector(costs.size(), global_batch));
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (early + late) / 2;
+    const auto images = images_ready_by(middle, costs, global_batch, most);
+    if (std::accumulate(images.begin(), images.end(), std::size_t{0}) < global_batch)
+      early = middle;
+    else
+      late = middle;
+  }
+  return images_ready_by(early * (1 - 1e-12), costs, global_batch, most);
+}
+
 }  // namespace
 
 MeasuredCost measured_cost(const std::vector<RankCost>& steps) {
@@ -59,13 +92,14 @@ std::vector<std::size_t> balanced_images(const std::vector<RankCost>& costs,
                                          const std::vector<std::size_t>& most) {
   using Turn = std::pair<double, std::size_t>;  // ready with one image more; rank
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
-  std::vector<std::size_t> images(costs.size(), 1);
+  std::vector<std::size_t> images = images_ready_early(costs, global_batch, most);
   const auto queue = [&](std::size_t rank) {
     if (most.empty() || images[rank] < most[rank])
       turns.emplace(costs[rank].seconds(images[rank] + 1), rank);
   };
   for (std::size_t rank = 0; rank < costs.size(); ++rank) queue(rank);
-  for (std::size_t left = global_batch - costs.size(); left > 0 && !turns.empty(); --left) {
+  const std::size_t given = std::accumulate(images.begin(), images.end(), std::size_t{0});
+  for (std::size_t left = global_batch - given; left > 0 && !turns.empty(); --left) {
     const std::size_t rank = turns.top().second;
     turns.pop();
     ++images[rank];

@@ -1,6 +1,8 @@
 #include "commands/forecast/questions.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "model/registry.hpp"
@@ -110,6 +112,29 @@ ComputeModel compute_of_question(const JsonView& j) {
           .update = amount(j, "update")};
 }
 
+std::vector<double> factors_of_question(const JsonView& j) {
+  constexpr std::size_t kMostFactors = 64;  // a forecast takes time proportional to them
+  std::vector<double> factors;
+  for (const JsonView& one : j.elements()) {
+    factors.push_back(one.number());
+    if (!(factors.back() > 0)) one.refuse("is not a number above 0");
+  }
+  if (factors.size() > kMostFactors) j.refuse("has more than 64 elements");
+  std::ranges::sort(factors);
+  return factors;
+}
+
+/// Images of each rank.
+std::vector<std::size_t> parts_of_question(const JsonView& j, const cost::Scenario& scenario) {
+  std::vector<std::size_t> parts;
+  for (const JsonView& one : j.elements()) parts.push_back(one.count());
+  const std::size_t images = std::accumulate(parts.begin(), parts.end(), std::size_t{0});
+  if (parts.empty()) return parts;
+  if (parts.size() != scenario.ranks || images != scenario.global_batch)
+    j.refuse("has not a part for each rank that add up to the global batch");
+  return parts;
+}
+
 CostModel model_of_question(const JsonView& j, const std::vector<Machine>& machines,
                             const std::vector<Distribution>& noises) {
   CostModel model;
@@ -118,11 +143,8 @@ CostModel model_of_question(const JsonView& j, const std::vector<Machine>& machi
   if (j.has("noise")) model.noise = noises[index_in(j.at("noise"), noises.size())];
   if (j.has("message_noise")) model.message_noise = amount(j, "message_noise");
   if (model.message_noise > 1) j.at("message_noise").refuse("is above 1");
-  if (j.has("by_speed")) {
-    const JsonView speed = j.at("by_speed");
-    model.by_speed = {amount(speed, "images"), noises[index_in(speed.at("noise"), noises.size())]};
-    model.shares_by_speed = true;
-  }
+  if (j.has("rank_factors")) model.rank_factors = factors_of_question(j.at("rank_factors"));
+  if (j.has("shares_by_speed")) model.shares_by_speed = j.at("shares_by_speed").flag();
   return model;
 }
 
@@ -133,6 +155,7 @@ ScheduledScenario scenario_of_question(const JsonView& j, std::size_t schedules)
   if (j.has("micro_batches")) s.micro_batches = count_to(j.at("micro_batches"), kMostOfAnEpoch);
   if (j.has("algorithm")) s.scheme = scheme_named(j.at("algorithm"));
   if (j.has("overlap")) s.overlap = j.at("overlap").flag();
+  if (j.has("parts")) s.parts = parts_of_question(j.at("parts"), s);
   if (j.has("message_delay")) s.message_delay = amount(j, "message_delay");
   return {s, index_in(j.at("schedule"), schedules)};
 }
@@ -146,6 +169,15 @@ SimulationQuestion simulation_of(const JsonView& j, const ForecastQuestions& que
   return {index_in(j.at("model"), questions.models.size()),
           index_in(j.at("schedule"), questions.schedules.size()),
           count_to(j.at("ranks"), kMostRanks), j.count("seed")};
+}
+
+GridQuestion grid_of_question(const JsonView& j, const ForecastQuestions& questions) {
+  constexpr std::size_t kMostEpochs = 10'000'000;  // ten seconds
+  GridQuestion grid{indices_in(j, "models", questions.models.size()),
+                    indices_in(j, "scenarios", questions.scenarios.size())};
+  if (grid.models.size() * grid.scenarios.size() > kMostEpochs)
+    j.refuse("has more than 10000000 epochs");
+  return grid;
 }
 
 }  // namespace
@@ -171,10 +203,7 @@ ForecastQuestions read_questions(const JsonView& j) {
     questions.sums.push_back(sum_of_question(one, questions.machines.size()));
   for (const JsonView& one : j.items("simulations"))
     questions.simulations.push_back(simulation_of(one, questions));
-  if (!j.has("grid")) return questions;
-  const JsonView grid = j.at("grid");
-  questions.grid = {indices_in(grid, "models", questions.models.size()),
-                    indices_in(grid, "scenarios", questions.scenarios.size())};
+  if (j.has("grid")) questions.grid = grid_of_question(j.at("grid"), questions);
   return questions;
 }
 

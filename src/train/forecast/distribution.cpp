@@ -34,6 +34,16 @@ double Distribution::quantile(double u) const {
   return from.value + (to.value - from.value) * (u - from.u) / (to.u - from.u);
 }
 
+double Distribution::share_below(double value) const {
+  const Knots& knots = shared_->knots;
+  if (value >= knots.back().value) return 1;
+  const auto above = std::ranges::upper_bound(knots, value, {}, &Knot::value);
+  if (above == knots.begin()) return 0;
+  const Knot& to = *above;
+  const Knot& from = *(above - 1);
+  return from.u + (to.u - from.u) * (value - from.value) / (to.value - from.value);
+}
+
 double Distribution::expected_max(double count) const {
   const auto [found, is_new] = shared_->maxima.try_emplace(count, 0);
   if (is_new) found->second = integrate_max(count);

@@ -22,6 +22,8 @@ class Distribution {
   static Distribution of_spread(const Spread& spread);
   /// The value below which the share `u` of the values lies.
   double quantile(double u) const;
+  /// The share of the values that lie below `value`, or at it.
+  double share_below(double value) const;
   double mean() const { return expected_max(1); }
   /// The mean of the largest of `count` independent values: the integral of the
   /// quantile function to v^count, in closed form between knots.

@@ -1,8 +1,13 @@
 #include "train/forecast/forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "base/split.hpp"
+#include "train/balance.hpp"
 
 namespace rueda::cost {
 namespace {
@@ -22,6 +27,116 @@ std::vector<double> bucket_seconds(const CostModel& model, const Scenario& scena
   return seconds;
 }
 
+/// What a step takes ranks, each without waiting and noise; seconds. Ranks that are alike are one.
+struct RankTimes {
+  std::vector<double> compute, rest;
+  std::size_t alike = 1;
+
+  /// Seconds, and of how many ranks.
+  std::map<double, std::size_t> all() const {
+    std::map<double, std::size_t> counts;
+    for (std::size_t rank = 0; rank < compute.size(); ++rank)
+      counts[compute[rank] + rest[rank]] += alike;
+    return counts;
+  }
+};
+
+double mean_of(const std::vector<double>& values) { return sum_of(values) / double(values.size()); }
+
+/// Ranks that are ready with as many images at the same time as these have one, by their mean.
+double mean_speed(const std::vector<double>& factors) {
+  double sum = 0;
+  for (const double factor : factors) sum += 1 / factor;
+  return sum / double(factors.size());
+}
+
+/// Of ranks as frequent as they were measured. Where they share by speed, they have its mean, so
+/// that no number of ranks is faster than so many times one.
+std::vector<double> factors_of(const CostModel& model, std::size_t ranks) {
+  const std::vector<double>& known = model.rank_factors;
+  if (ranks == 1 && model.shares_by_speed) return {1 / mean_speed(known)};
+  std::vector<double> factors;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    factors.push_back(known[((2 * rank + 1) * known.size() - 1) / (2 * ranks)]);
+  if (!model.shares_by_speed) return factors;
+  const double scale = mean_speed(factors) / mean_speed(known);
+  for (double& factor : factors) factor *= scale;
+  return factors;
+}
+
+/// Images of each rank in a full step.
+std::vector<std::size_t> shares_of(const CostModel& model, const Scenario& scenario,
+                                   const std::vector<double>& factors) {
+  if (!scenario.parts.empty()) {
+    std::vector<std::size_t> parts = scenario.parts;
+    std::ranges::sort(parts, std::greater<>());
+    return parts;
+  }
+  const bool enough = scenario.global_batch >= factors.size();
+  if (!model.shares_by_speed || !enough) return std::vector<std::size_t>(factors.size(), 1);
+  const ComputeModel& c = model.compute;
+  std::vector<RankCost> costs;
+  for (const double factor : factors) {
+    costs.push_back({c.update + factor * c.fixed * double(scenario.micro_batches),
+                     factor * (c.per_image + c.input_per_image)});
+  }
+  return balanced_images(costs, scenario.global_batch);
+}
+
+void add_rank(RankTimes& times, const CostModel& model, const Scenario& scenario, double factor,
+              double images) {
+  const auto micro = double(scenario.micro_batches);
+  times.compute.push_back(factor * micro * model.compute.compute_seconds(images / micro));
+  times.rest.push_back(factor * model.compute.input_per_image * images + model.compute.update);
+}
+
+RankTimes rank_times(const CostModel& model, const Scenario& scenario, std::size_t images) {
+  RankTimes times;
+  const std::size_t ranks = scenario.ranks;
+  const bool differ = !model.rank_factors.empty();
+  if (ranks == 1 || (!differ && scenario.parts.empty())) {
+    const double factor = differ ? factors_of(model, 1).front() : 1;
+    add_rank(times, model, scenario, factor, double(pieces(images, ranks)));
+    times.alike = ranks;
+    return times;
+  }
+  const std::vector<double> factors = differ ? factors_of(model, ranks) : std::vector(ranks, 1.0);
+  const std::vector<std::size_t> shares = shares_of(model, scenario, factors);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto mine = double(share_of(images, shares, rank).size());
+    add_rank(times, model, scenario, factors[rank], mine);
+  }
+  return times;
+}
+
+/// The mean of the slowest time of ranks, each of which varies as `noise`: the integral of one less
+/// the product of their distributions, by the trapezoidal rule.
+double slowest_of(const Distribution& noise, const std::map<double, std::size_t>& times) {
+  const double most = times.rbegin()->first;
+  const double unit = noise.mean();
+  if (times.size() == 1) return most * noise.expected_max(double(times.begin()->second)) / unit;
+  constexpr int kSteps = 64;
+  const double begin = most * noise.quantile(0) / unit;
+  const double width = (most * noise.quantile(1) / unit - begin) / kSteps;
+  double missed = 0;
+  for (int i = 0; i <= kSteps; ++i) {
+    double all_done = 1;
+    for (const auto& [seconds, count] : times)
+      all_done *= std::pow(noise.share_below((begin + i * width) * unit / seconds), double(count));
+    missed += (i == 0 || i == kSteps ? 0.5 : 1) * all_done * width;
+  }
+  return begin + kSteps * width - missed;
+}
+
+/// Of src/predict, which knows one ratio for all ranks: goes with it.
+CostModel with_shares(CostModel model) {
+  model.compute.slow_down_images(model.by_speed->images);
+  model.noise = model.by_speed->noise;
+  model.by_speed.reset();
+  model.shares_by_speed = false;
+  return model;
+}
+
 /// Updates of ranks in the rings of one P, above which one ring has to do.
 constexpr std::size_t kManyUpdates = 4'000'000;
 constexpr std::size_t kMostRings = 1000;
@@ -29,20 +144,17 @@ constexpr std::size_t kMostRings = 1000;
 }  // namespace
 
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images) {
-  const auto micro = double(scenario.micro_batches);
-  const auto share = double(pieces(images, scenario.ranks));          // the largest
-  const bool by_speed = model.shares_by_speed && scenario.ranks > 1;  // one has nothing to share
-  ComputeModel of_rank = model.compute;
-  if (by_speed) of_rank.slow_down_images(model.by_speed->images);
-  const double compute = of_rank.compute_seconds(share / micro);
-  StepForecast step{.compute = micro * compute, .rest = of_rank.other_seconds(share)};
-  const Distribution& noise = by_speed ? model.by_speed->noise : model.noise;
-  const double slowest = noise.expected_max(double(scenario.ranks)) / noise.mean();
-  step.straggling = (step.compute + step.rest) * (slowest - 1);
-  const BucketTimes times = run_buckets(model.buckets, bucket_seconds(model, scenario),
-                                        of_rank.backward_share * compute, scenario.overlap);
-  step.all_reduce = times.all_reduce;
-  step.exposed = times.exposed;
+  if (model.by_speed && model.shares_by_speed && scenario.ranks > 1)
+    return forecast_step(with_shares(model), scenario, images);
+  const RankTimes times = rank_times(model, scenario, images);
+  StepForecast step{.compute = mean_of(times.compute), .rest = mean_of(times.rest)};
+  step.straggling = slowest_of(model.noise, times.all()) - step.compute - step.rest;
+  const double backward = model.compute.backward_share * std::ranges::max(times.compute) /
+                          double(scenario.micro_batches);
+  const BucketTimes buckets =
+      run_buckets(model.buckets, bucket_seconds(model, scenario), backward, scenario.overlap);
+  step.all_reduce = buckets.all_reduce;
+  step.exposed = buckets.exposed;
   return step;
 }
 

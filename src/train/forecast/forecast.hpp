@@ -43,9 +43,12 @@ struct CostModel {
   Machine machine;
   Distribution noise{1};     ///< of a rank's step without waiting, relative to its mean
   double message_noise = 0;  ///< of messages, see RingSimulation
+  /// Times of ranks that are not equally fast, relative to what `compute` says, ascending: so
+  /// frequent are they on any number of ranks. Empty: ranks are alike.
+  std::vector<double> rank_factors;
   std::vector<Bucket> buckets;
   std::optional<SpeedShares> by_speed;  ///< nothing: no run shows how fast each rank is
-  bool shares_by_speed = false;         ///< whether that holds, and not what was measured
+  bool shares_by_speed = false;         ///< whether ranks have parts of a batch by their speed
 };
 
 /// What is to be predicted.
@@ -56,6 +59,8 @@ struct Scenario {
   std::size_t micro_batches = 1;
   Scheme scheme = Scheme::ring;
   bool overlap = false;
+  /// Images of each rank in a full step; empty: equal, or by speed. The fastest rank has most.
+  std::vector<std::size_t> parts = {};
   /// By what share the messages of a sum take longer because they are noisy (simulate_ring()).
   double message_delay = 0;
 };
@@ -82,7 +87,10 @@ struct EpochForecast {
   double images_per_second() const noexcept { return double(scenario.images) / seconds; }
 };
 
-/// A step of `images` images over all ranks. Each rank has as many as even_split gives the largest.
+/// A step of `images` images over all ranks. Where ranks are alike, each has as many as even_split
+/// gives the largest. Else each has its part, and parts by speed are those that training would
+/// give (balanced_images). One rank alone is the middle one, or with parts by speed one of mean
+/// speed.
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images);
 /// An epoch: full steps, then a partial one with what is left.
 EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario);

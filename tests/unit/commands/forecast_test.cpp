@@ -83,6 +83,23 @@ TEST_CASE("answers are those of the cost model", "[cost]") {
   CHECK(answers["simulations"][0]["delay"] == sum.delay(model.machine.gamma));
 }
 
+TEST_CASE("ranks that are not equally fast, and parts", "[cost]") {
+  Json questions = made_questions();
+  questions["models"][0]["noise"] = 1;
+  Json& scenario = questions["scenarios"][0];
+  scenario["ranks"] = 2;
+  const auto straggling = [&] {
+    return answers_to(questions)["epochs"][0]["full"]["straggling"].get<double>();
+  };
+  scenario["parts"] = {60, 20};
+  CHECK(straggling() == Approx(20 * 0.003));
+  scenario.erase("parts");
+  questions["models"][0]["rank_factors"] = {1.5, 0.5};
+  CHECK(straggling() == Approx(0.5 * (0.010 + 40 * 0.003)));
+  questions["models"][0]["shares_by_speed"] = true;
+  CHECK(straggling() < 0.01);
+}
+
 TEST_CASE("a noise may be narrowed to its mean", "[cost]") {
   Json questions = made_questions();
   CHECK(answers_to(questions)["epochs"][0]["full"]["straggling"] > 0.001);
@@ -111,6 +128,12 @@ TEST_CASE("questions that cannot be answered are named", "[cost]") {
         Case{"/noises/0/values", Json::array(), "noises[0].values"},
         Case{"/noises/0/values", Json::array({-1}), "noises[0]"},
         Case{"/grid/models", Json::array({-1}), "grid.models[0]"},
+        Case{"/grid",
+             {{"models", std::vector<int>(4000, 0)}, {"scenarios", std::vector<int>(4000, 0)}},
+             "more than 10000000 epochs"},
+        Case{"/models/0/rank_factors", Json::array({0}), "models[0].rank_factors[0]"},
+        Case{"/models/0/rank_factors", std::vector<double>(65, 1.0), "more than 64"},
+        Case{"/scenarios/0/parts", Json::array({1, 2}), "scenarios[0].parts"},
         Case{"/rueda_forecast", 2, "rueda_forecast is 2"}}) {
     Json questions = made_questions();
     questions[Json::json_pointer(place)] = value;

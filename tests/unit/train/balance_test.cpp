@@ -34,6 +34,36 @@ double best_seconds(const std::vector<RankCost>& costs, std::size_t global_batch
   return best;
 }
 
+/// Each image in turn to the rank that is ready first with it.
+Images given_one_by_one(const std::vector<RankCost>& costs, std::size_t global_batch) {
+  Images images(costs.size(), 1);
+  for (std::size_t left = global_batch - costs.size(); left > 0; --left) {
+    std::size_t first = 0;
+    for (std::size_t rank = 1; rank < costs.size(); ++rank)
+      if (costs[rank].seconds(images[rank] + 1) < costs[first].seconds(images[first] + 1))
+        first = rank;
+    ++images[first];
+  }
+  return images;
+}
+
+TEST_CASE("most images are given at once, as if one by one", "[balance]") {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> draw(0.5, 2);
+  for (const std::size_t ranks : {1, 2, 5, 40}) {
+    for (const std::size_t batch : {ranks, ranks + 1, 3 * ranks, 1000 + ranks}) {
+      std::vector<RankCost> costs;
+      for (std::size_t rank = 0; rank < ranks; ++rank)
+        costs.push_back({rank % 3 == 0 ? 20 * draw(random) : 0, draw(random)});
+      if (batch % 2 == 0) costs = std::vector<RankCost>(ranks, RankCost{0, 1});
+      CHECK(balanced_images(costs, batch) == given_one_by_one(costs, batch));
+    }
+  }
+  // The result comes at once.
+  CHECK(sum(balanced_images(std::vector<RankCost>(2, RankCost{0, 1}), 4'000'000'000)) ==
+        4'000'000'000);
+}
+
 TEST_CASE("images by speed: all finish together", "[balance]") {
   CHECK(balanced_images({{0, 1}, {0, 2}}, 24) == Images{16, 8});
   CHECK(balanced_images({{0, 1}, {0, 1}, {0, 1}}, 8) == Images{3, 3, 2});

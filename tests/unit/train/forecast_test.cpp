@@ -170,3 +170,108 @@ TEST_CASE("quantiles pass through what was measured", "[cost]") {
   CHECK_THROWS_AS(Distribution::of_sample({}), std::invalid_argument);
   CHECK_THROWS_AS(Distribution::of_spread({}), std::invalid_argument);
 }
+
+namespace {
+
+/// The mean of the slowest of ranks with these times, by drawing.
+double drawn_slowest(const Distribution& noise, const std::vector<double>& seconds) {
+  constexpr int kTimes = 20'000;
+  double sum = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    double most = 0;
+    for (std::size_t rank = 0; rank < seconds.size(); ++rank) {
+      const double drawn = noise.quantile(to_unit(random_bits(1, std::uint64_t(i), rank)));
+      most = std::max(most, seconds[rank] * drawn / noise.mean());
+    }
+    sum += most;
+  }
+  return sum / kTimes;
+}
+
+/// Ranks that need 4/3 and 8/3 ms an image and nothing else, over links that cost nothing.
+CostModel unequal_model() {
+  CostModel model;
+  model.compute = {.per_image = 0.002, .backward_share = 0.5};
+  model.buckets = {{4, 1}};
+  model.rank_factors = {2.0 / 3, 4.0 / 3};
+  return model;
+}
+
+StepForecast step_of(const CostModel& model, std::size_t ranks, std::size_t batch) {
+  return forecast_step(model, {.ranks = ranks, .global_batch = batch, .images = batch}, batch);
+}
+
+}  // namespace
+
+TEST_CASE("ranks that are always slow are late in every step", "[cost]") {
+  // 12 images each: a mean rank takes 24 ms, the two kinds 16 and 32.
+  for (const std::size_t ranks : {2, 4, 64}) {
+    const StepForecast step = step_of(unequal_model(), ranks, 12 * ranks);
+    CHECK(step.compute == Approx(0.024));
+    CHECK(step.straggling == Approx(0.008));
+    CHECK(step.seconds() == Approx(0.032));
+  }
+  CHECK(step_of(unequal_model(), 1, 12).seconds() == Approx(0.016));
+  CHECK(step_of(unequal_model(), 3, 36).compute == Approx((2 * 0.016 + 0.032) / 3));  // a slow one
+  CHECK(step_of(unequal_model(), 3, 36).seconds() == Approx(0.032));
+  // Backward of the slowest rank hides the sum of the first bucket.
+  CostModel model = unequal_model();
+  model.machine.between.alpha = 0.001;
+  model.buckets = {{4, 0.5}, {4, 1}};
+  const StepForecast hidden =
+      forecast_step(model, {.ranks = 2, .global_batch = 24, .images = 24, .overlap = true}, 24);
+  CHECK(hidden.exposed == Approx(0.002));
+}
+
+TEST_CASE("parts by speed are those of training, in whole images", "[cost]") {
+  CostModel model = unequal_model();
+  model.shares_by_speed = true;
+  // 16 and 8 of 24 images: both ranks need 8/6 of 16 ms.
+  CHECK(step_of(model, 2, 24).seconds() == Approx(16 * 0.002 / 1.5));
+  // 4 images are 3 and 1 or 2 and 2: the third of the fast rank takes 4 ms, the second of the slow
+  // one 5.3 ms.
+  CHECK(step_of(model, 2, 4).seconds() == Approx(3 * 0.002 / 1.5));
+  // A partial step of 12 has the same shares: 8 and 4.
+  const Scenario scenario{.ranks = 2, .global_batch = 24, .images = 36};
+  CHECK(forecast_step(model, scenario, 12).seconds() == Approx(8 * 0.002 / 1.5));
+  // No efficiency is above 1: one rank has the mean speed.
+  for (const std::size_t ranks : {2, 4, 8, 64})
+    for (const std::size_t each : {1, 3, 12, 120}) {
+      const double speedup = double(ranks) * step_of(model, 1, each).seconds();
+      CHECK(speedup <= double(ranks) * step_of(model, ranks, ranks * each).seconds() * (1 + 1e-12));
+    }
+  CHECK(step_of(model, 1, 12).seconds() == Approx(12 * 0.002 * (4.0 / 3) / 1.5));
+}
+
+TEST_CASE("parts that were given are not equal", "[cost]") {
+  CostModel model = simple_model();
+  const auto with_parts = [&](std::vector<std::size_t> parts) {
+    return forecast_step(
+        model, {.ranks = 2, .global_batch = 24, .images = 60, .parts = std::move(parts)}, 24);
+  };
+  const StepForecast equal = with_parts({12, 12});
+  const StepForecast three_to_one = with_parts({18, 6});
+  CHECK(three_to_one.compute == Approx(equal.compute));
+  CHECK(three_to_one.rest == Approx(equal.rest));
+  CHECK(equal.straggling == Approx(0).margin(1e-12));
+  CHECK(three_to_one.straggling == Approx(6 * 0.003));  // images of 3 ms with their input
+  CHECK(with_parts({6, 18}).seconds() == Approx(three_to_one.seconds()));
+}
+
+TEST_CASE("the slowest of unequal ranks varies, too", "[cost]") {
+  const auto noise = Distribution::of_sample({0.8, 0.9, 1, 1, 1.1, 1.2, 1.6});
+  for (const std::vector<double>& factors :
+       {std::vector<double>{1, 1.05}, {1, 1.3, 1.3, 1.35}, {1, 3}}) {
+    CostModel model = unequal_model();
+    model.noise = noise;
+    model.rank_factors = factors;
+    std::vector<double> seconds;
+    for (const double factor : factors) seconds.push_back(0.020 * factor);
+    const StepForecast step = step_of(model, factors.size(), 10 * factors.size());
+    CHECK(step.seconds() == Approx(drawn_slowest(noise, seconds)).epsilon(0.005));
+  }
+  CHECK(noise.share_below(0.7) == 0);
+  CHECK(noise.share_below(0.85) == Approx(0.5 / 6));
+  CHECK(noise.share_below(1) == Approx(3.0 / 6));
+  CHECK(noise.share_below(9) == 1);
+}
