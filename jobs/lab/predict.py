@@ -135,7 +135,8 @@ def print_predictions(title, result, others=None):
     heads = ("P", "overlap", "fitted", "epoch, s", "predicted", "error", "+-", "sums: error") + (("Extra-P",) if others else ())
     print_table(heads, shown)
     singles = [row for *_, rows in held_out for row in rows]
-    inside = sum(abs(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"] - 1) <= (row["plus_minus"] or 0) for row in singles)
+    ratios = [(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"], 1 + (row["plus_minus"] or 0)) for row in singles]
+    inside = sum(1 / most <= ratio <= most for ratio, most in ratios)
     epochs, sums, _ = zip(*held_out)
     print(f"\nNot fitted: epoch off by {statistics.mean(epochs):.1%} in the mean, {max(epochs):.1%} at most; sums by "
           f"{statistics.mean(sums):.1%}, {max(sums):.1%}; {inside} of {len(singles)} single runs in their interval.")

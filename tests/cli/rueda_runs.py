@@ -149,7 +149,8 @@ class Program:
     def _execute(self, command, env):
         command, variables = apart(command)
         process = subprocess.Popen(
-            command, cwd=self.folder, env=environment({**env, **variables}), stdin=subprocess.DEVNULL,
+            command, cwd=self.folder, env=environment({"RUEDA_PROGRAM": self.binary, **env, **variables}),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
         try:

@@ -51,6 +51,26 @@ def write_whole(path, content):
         raise
 
 
+def obstacle_to_output(path):
+    """Why write_whole could not begin with this path, for example "it is a link"; empty if it could. Found by trying the
+    temporary file, which is removed again."""
+    path = Path(path)
+    mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
+    if stat.S_ISLNK(mode):
+        return "it is a link; name the file itself"
+    if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
+        return "" if os.access(path, os.W_OK) else os.strerror(errno.EACCES)
+    if not stat.S_ISREG(mode):
+        return "it is no file, device or pipe"
+    temporary = path.with_name(f".rueda.tmp-{secrets.randbits(64)}")
+    try:
+        temporary.touch(exist_ok=False)
+        temporary.unlink()
+    except OSError:
+        return "its folder does not exist, is full or may not be written into"
+    return ""
+
+
 def save_figure(figure, path, **options):
     """In the form that the end of the path names. Raises OSError."""
     from matplotlib import rc_context

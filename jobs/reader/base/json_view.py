@@ -249,10 +249,14 @@ class JsonView:
         if self._member("schema") != schema:
             self.refuse(f"is no {what}")
 
-    def require_schema(self, schema, version, what):
-        """The kind, and the version in `schema_version`, with the remedy for a file that another version wrote."""
-        self.require_kind(schema, what)
-        found = self.count("schema_version")
+    def require_version(self, field, version):
+        """Refuses another number in this field, with the remedy for a file that another version wrote."""
+        found = self.count(field)
         if found != version:
             other = InputFile(self.file.path, "read it with the rueda that wrote it", self.file.name)
-            other.refuse(f"its schema_version is {found}, and this rueda reads {version}")
+            other.refuse(f"its {field} is {found}, and this rueda reads {version}")
+
+    def require_schema(self, schema, version, what):
+        """The kind, and the version in `schema_version`."""
+        self.require_kind(schema, what)
+        self.require_version("schema_version", version)

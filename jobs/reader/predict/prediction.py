@@ -1,0 +1,165 @@
+"""The runs, the model that is fitted to them, and what it predicts."""
+
+from dataclasses import replace
+
+from ..runs.places import load_study
+from ..runs.run import model_of
+from ..start import Unusable
+from .ask import simulate_sums
+from .certainty import apply_all, certainty_of
+from .cost_fit import Fitting, usable_runs
+from .links import read_bench
+from .measured import comparison_table, loss_table
+from .model import Scenario, Schedule
+from .scenario import USUAL_BUCKET_MB, drops_last, on_ranks, with_batch
+from .tables import fit_table, forecast_table, held_back, simulation_table
+
+_USUAL_IMAGES = 50_000  # CIFAR-10
+
+
+def _read_runs(words, remarks):
+    """`remarks` names runs without an epoch, and files that cannot be read."""
+    if not words:
+        return []
+    found = load_study(words)
+    remarks += [f"{run.file} has no finished epoch and is left out." for run in found.empty_runs]
+    remarks += [file.why for file in found.unreadable]
+    if found.runs:
+        return found.runs
+    why = remarks[0] if remarks else "none of those that were started has a run.json"
+    raise Unusable(f"no run to predict from: {why}")
+
+
+def _note_on_balance(model):
+    if not model.rank_factors:
+        return ("balance: it changes nothing, because the ranks of these runs are equally fast (parts change where a "
+                "step becomes 5 % shorter), or had parts by speed.")
+    return ("balance: each rank has the part of a batch, in whole images, with which the slowest is ready soonest. "
+            "Fast and slow ranks are taken to be as frequent for each P as in these runs; P = 1 is a rank of mean "
+            "speed.")
+
+
+class Prediction:
+    """Reads the files and fits. Raises Unusable."""
+
+    def __init__(self, options):
+        self.options, remarks = options, []
+        self.runs = _read_runs(options.runs, remarks)
+        benches = [read_bench(word) for word in options.benches]
+        fitted = [run for run in usable_runs(self.runs, remarks)
+                  if not options.fit_ranks or run.world_size() in options.fit_ranks]
+        if self.runs and not fitted and options.given.step_seconds is None:
+            why = remarks[0] if remarks else "--fit-ranks names none of their numbers of ranks"
+            raise Unusable(f"none of the runs can be fitted to: {why}; give other runs, or --compute with the time of "
+                           "a step")
+        fitting = Fitting(fitted, benches, options.target, options.given)
+        self.fit = fitting.fit()
+        self.fit.notes[:0] = remarks
+        self._why_not = held_back(fitted)
+        self.certainty = certainty_of(fitting, self.fit, benches)
+
+    def tables(self):
+        sums = self._simulated_sums(self.fit.model)
+        tables = [self._forecast(self.fit.model, self.certainty, sums)]
+        if self.options.changes:
+            tables.append(self._changed_forecast())
+        measured = comparison_table(self.runs, self.fit, self.certainty, self.options.fit_ranks)
+        tables += [measured] * bool(measured.rows)
+        if self.options.epochs:
+            scenarios = [self._scenario_on(epoch.ranks) for epoch in self.options.epochs]
+            tables.append(loss_table(self.fit.model, self.options.epochs, scenarios))
+        if sums:
+            tables.append(simulation_table(sums, self.fit.model.message_noise))
+        return [*tables, fit_table(self.fit)]
+
+    def _example(self):
+        """The run that the scenario follows where nothing is given; None without runs."""
+        own = [run for run in self.runs if model_of(run) == self.fit.network]
+        return (own or self.runs or [None])[0]
+
+    def _schedule(self):
+        run, mb, fit = self._example(), self.options.bucket_mb, self.fit
+        as_run = run and mb is None and (model_of(run), run.classes) == (fit.network, fit.classes)
+        sizes = tuple(run.bucket_bytes) if as_run else ()
+        return Schedule(fit.network, fit.image_size, fit.classes, sizes, USUAL_BUCKET_MB if mb is None else mb)
+
+    def _scenario_on(self, ranks):
+        """The scenario on so many ranks: by the options, else as the runs had it. Raises Unusable where neither
+        says, and for more ranks than images."""
+        options, run = self.options, self._example()
+        images = self._images()
+        if ranks > images:
+            raise Unusable(f"--ranks {ranks}: more than the {images} images of an epoch; give fewer, or --images")
+        batch = options.batch_per_rank * ranks or options.global_batch
+        if not batch and not run:
+            raise Unusable("no run and no batch: give --batch-per-rank or --global-batch")
+        scenario = on_ranks(run, ranks) if run else Scenario(self._schedule(), ranks, batch, images)
+        scenario = with_batch(scenario, batch or scenario.global_batch, images, self._drops_last())
+        algorithm = options.algorithm or scenario.algorithm
+        return replace(scenario, schedule=self._schedule(), algorithm=algorithm, overlap=self._overlaps())
+
+    def _images(self):
+        """Of the set."""
+        run = self._example()
+        return self.options.images or (run.train_images if run else _USUAL_IMAGES)
+
+    def _drops_last(self):
+        run = self._example()
+        return run is not None and drops_last(run)
+
+    def _overlaps(self):
+        if self.options.overlap == "auto":
+            return any(run.overlaps for run in self.runs)
+        return self.options.overlap == "on"
+
+    def _simulated_sums(self, model):
+        """One by number of ranks; none if nothing is to be simulated."""
+        if not self.options.simulate:
+            return []
+        return simulate_sums(model, self._schedule(), self.options.ranks, self.options.seed)
+
+    def _is_noisy(self, scenario):
+        return self.options.simulate and scenario.algorithm == "ring"
+
+    def _notes_on_limits(self, scenario):
+        notes, most = [], max((run.world_size() for run in self.runs), default=0)
+        if 0 < most < self.options.ranks[-1]:
+            notes.append(f"Above P = {most}, the most that was run, the prediction assumes that links, switches and "
+                         "file systems keep up.")
+        if self._is_noisy(scenario):
+            notes.append("The ring's messages are noisy, as simulated.")
+        return notes
+
+    def _settings_text(self, scenario):
+        text = f" of {self.fit.network}, {self._images()} images"
+        if self._drops_last():
+            text += " but for a partial last batch"
+        if scenario.micro_batches > 1:
+            text += f", {scenario.micro_batches} micro-batches"
+        return f"{text}, {scenario.algorithm}, overlap {'on' if scenario.overlap else 'off'}"
+
+    def _forecast(self, model, certainty, sums):
+        one, asked = self._scenario_on(1), []
+        for index, ranks in enumerate(self.options.ranks):
+            scenario = self._scenario_on(ranks)
+            if self._is_noisy(scenario):
+                scenario = replace(scenario, message_delay=sums[index].delay)
+            asked.append((scenario, one))
+        *forecasts, one_rank = certainty.intervals(model, [*asked, (one, one)])
+        table = forecast_table(forecasts, one_rank, self.options.price, self._why_not)
+        table.title += self._settings_text(asked[0][0])
+        table.notes += self._notes_on_limits(asked[0][0])
+        if any(certainty.is_widened(scenario) for scenario, _ in asked):
+            table.notes.append(certainty.note())
+        return table
+
+    def _changed_forecast(self):
+        """The same on the machine that --what-if asks for."""
+        changes = self.options.changes
+        model = apply_all(changes, self.fit.model)
+        table = self._forecast(model, self.certainty.changed(changes), self._simulated_sums(model))
+        table.id += "_what_if"
+        table.title += f", with {self.options.what_if}"
+        if model.shares_by_speed:
+            table.notes.append(_note_on_balance(model))
+        return table
