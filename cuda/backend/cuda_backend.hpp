@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "backend/precision.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "rueda/backend/backend.hpp"
+#include "rueda/backend/precision.hpp"
 
 namespace rueda::cuda {
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/computing.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
+#include "reduce/reduce_journal.hpp"
 
 namespace rueda {
 

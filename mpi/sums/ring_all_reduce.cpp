@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/split.hpp"
-#include "reduce/algorithm.hpp"
+#include "rueda/reduce/algorithm.hpp"
 
 // The ring, in words.
 //

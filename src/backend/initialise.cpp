@@ -2,8 +2,8 @@
 #include <numbers>
 #include <vector>
 
+#include "backend/replica.hpp"
 #include "base/random.hpp"
-#include "rueda/backend/replica.hpp"
 
 namespace rueda {
 namespace {

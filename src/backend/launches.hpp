@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "backend/precision.hpp"
 #include "base/bfloat16.hpp"
 #include "kernels/row_windows.hpp"
 #include "model/flops.hpp"
 #include "rueda/backend/operation.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
 
 // What a GPU does in a step, as data: the CUDA backend launches by it, and `rueda summary

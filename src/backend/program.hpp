@@ -8,9 +8,9 @@
 
 #include "backend/gradient_plan.hpp"
 #include "backend/memory_plan.hpp"
-#include "backend/precision.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/operation.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "rueda/backend/replica.hpp"
+#include "backend/replica.hpp"
 
 #include <array>
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/precision.hpp"
 #include "model/flops.hpp"
+#include "rueda/backend/precision.hpp"
 
 namespace rueda {
 

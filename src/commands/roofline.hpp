@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "backend/precision.hpp"
+#include "rueda/backend/precision.hpp"
 
 namespace rueda {
 

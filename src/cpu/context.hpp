@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/precision.hpp"
 #include "cpu/onednn.hpp"
 #include "rueda/backend/backend.hpp"
+#include "rueda/backend/precision.hpp"
 
 namespace rueda::cpu {
 

@@ -1,4 +1,4 @@
-#include "rueda/data/sampler.hpp"
+#include "data/sampler.hpp"
 
 #include <numeric>
 #include <span>

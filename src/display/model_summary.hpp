@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <string>
 
-#include "backend/memory_need.hpp"
 #include "backend/roof.hpp"
 #include "display/text.hpp"
+#include "rueda/backend/memory_need.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "reduce/algorithm.hpp"
+#include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 
 namespace rueda {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "rueda/backend/replica.hpp"
+#include "backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "train/run_plan.hpp"

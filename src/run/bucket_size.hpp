@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "backend/precision.hpp"
-#include "rueda/backend/replica.hpp"
+#include "backend/replica.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/backend/replica.hpp"
+#include "backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_record.hpp"
 #include "run/checkpoint/checkpoint.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/memory_need.hpp"
+#include "backend/replica.hpp"
 #include "rueda/backend/backend.hpp"
-#include "rueda/backend/replica.hpp"
+#include "rueda/backend/memory_need.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/all_reduce.hpp"

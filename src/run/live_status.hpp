@@ -11,7 +11,7 @@
 
 #include "record/run_pace.hpp"
 #include "record/run_status.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {

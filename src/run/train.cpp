@@ -8,6 +8,7 @@
 
 #include <fmt/ranges.h>
 
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "launch/stop_signals.hpp"
@@ -15,7 +16,6 @@
 #include "mpi/session/mpi_call.hpp"
 #include "record/recorded_path.hpp"
 #include "record/run_json.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/balance_by_speed.hpp"
 #include "run/bucket_size.hpp"

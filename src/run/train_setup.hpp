@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "mpi/session/communicator.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/rank_group.hpp"

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "base/split.hpp"
 #include "base/start_thread.hpp"
 #include "reduce/tree_order.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/timings.hpp"

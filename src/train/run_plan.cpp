@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "backend/replica.hpp"
 #include "base/error.hpp"
 #include "base/split.hpp"
 #include "base/text.hpp"
 #include "reduce/ring_plan.hpp"
 #include "reduce/tree_order.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/replica.hpp"
 #include "train/balance.hpp"
 #include "train/options.hpp"
 

@@ -4,10 +4,10 @@
 #include <functional>
 #include <vector>
 
-#include "backend/memory_need.hpp"
 #include "base/split.hpp"
+#include "data/sampler.hpp"
 #include "rueda/backend/backend.hpp"
-#include "rueda/data/sampler.hpp"
+#include "rueda/backend/memory_need.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/train/config.hpp"
 #include "train/schedule.hpp"

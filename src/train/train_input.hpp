@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "data/sampler.hpp"
 #include "kernels/pixel.hpp"
-#include "rueda/data/sampler.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "backend/replica.hpp"
 #include "model/registry.hpp"
-#include "rueda/backend/replica.hpp"
 #include "tests/support/backend_under_test.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/small_graphs.hpp"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/replica.hpp"
 #include "kernels/pixel.hpp"
 #include "model/weights/origin_tensors.hpp"
-#include "rueda/backend/replica.hpp"
 #include "tests/support/backend_under_test.hpp"
 #include "train/sgd.hpp"
 

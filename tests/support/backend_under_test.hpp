@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "backend/precision.hpp"
 #include "base/bfloat16.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/precision.hpp"
 
 /// The backend that a test program runs its cases on. Tests name none: each program is linked with
 /// one definition of these functions (cpu_under_test.cpp, cuda_under_test.cpp).

@@ -9,10 +9,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "backend/replica.hpp"
 #include "backend_under_test.hpp"
 #include "reference_network.hpp"
 #include "reference_ops.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda::test {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "backend/precision.hpp"
 #include "reference_ops.hpp"
+#include "rueda/backend/precision.hpp"
 
 /// bf16 in double arithmetic, from its definition alone: what the backends' conversions are
 /// compared with.

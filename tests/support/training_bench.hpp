@@ -8,11 +8,11 @@
 #include <thread>
 #include <vector>
 
+#include "backend/replica.hpp"
 #include "backend_under_test.hpp"
 #include "base/clock.hpp"
 #include "model/registry.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "thread_group.hpp"
 #include "train/train_loop.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/reduce_device.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "rueda/reduce/reduce_journal.hpp"
+#include "reduce/reduce_journal.hpp"
 
 namespace rueda {
 

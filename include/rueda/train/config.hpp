@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/precision.hpp"
 #include "base/log.hpp"
-#include "reduce/algorithm.hpp"
-#include "rueda/data/sampler.hpp"
+#include "data/sampler.hpp"
+#include "rueda/backend/precision.hpp"
+#include "rueda/reduce/algorithm.hpp"
 #include "train/schedule.hpp"
 
 namespace rueda {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <span>
 
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/train/run_record.hpp"
 #include "train/gradient_reducer.hpp"

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "backend/host_backend.hpp"
-#include "backend/precision.hpp"
 #include "base/clock.hpp"
+#include "rueda/backend/precision.hpp"
 
 namespace rueda::timed {
 

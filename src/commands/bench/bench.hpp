@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/split.hpp"
-#include "reduce/algorithm.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/reduce/algorithm.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

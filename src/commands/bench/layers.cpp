@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "commands/bench/bench.hpp"
 #include "launch/control_group.hpp"
 #include "model/registry.hpp"
 #include "record/json_parts.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"

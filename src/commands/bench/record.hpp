@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "commands/bench/bench.hpp"
-#include "reduce/algorithm.hpp"
 #include "rueda/backend/backend.hpp"
+#include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 

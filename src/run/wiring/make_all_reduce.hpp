@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "mpi/session/communicator.hpp"
-#include "reduce/algorithm.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/model/graph.hpp"
+#include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/train/config.hpp"
 #include "run/wiring/transport.hpp"

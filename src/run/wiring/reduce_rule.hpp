@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "reduce/algorithm.hpp"
 #include "reduce/cost_model.hpp"
+#include "rueda/reduce/algorithm.hpp"
 
 namespace rueda {
 

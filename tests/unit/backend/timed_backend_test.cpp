@@ -8,10 +8,10 @@
 #include <catch2/catch.hpp>
 
 #include "../../support/training_bench.hpp"
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "model/flops.hpp"
 #include "model/registry.hpp"
-#include "rueda/backend/replica.hpp"
 #include "rueda/train/timings.hpp"
 
 using namespace rueda;

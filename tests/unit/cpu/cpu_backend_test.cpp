@@ -8,12 +8,12 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "commands/summary.hpp"
 #include "cpu/context.hpp"
 #include "reduce/tree_order.hpp"
-#include "rueda/backend/replica.hpp"
 #include "tests/support/has_avx512.hpp"
 #include "tests/support/training_bench.hpp"
 #include "train/run_plan.hpp"

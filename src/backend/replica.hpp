@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "backend/memory_need.hpp"
 #include "backend/program.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/memory_need.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {
