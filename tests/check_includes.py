@@ -8,7 +8,8 @@ Rules (docs/architecture.md says why):
   include each other;
 - only the folder WIRING includes the concrete backends and sums;
 - headers of a library stay in the rooms of LIBRARIES and out of include/;
-- include/ holds the contracts: the page CONTRACTS names each header of it, and no other;
+- include/ holds the contracts: the page CONTRACTS names each header of it, and no other; a contract includes
+  contracts and headers of the room BELOW_CONTRACTS, and no header of another room;
 - an include names its header from include/, src/ or the root: its room can be read there;
 - what is printed goes through harmless(), which foreign text in it cannot pass as escape codes, or one_line(),
   which it cannot pass as a line either; errors derive from rueda::Error, which is made so;
@@ -50,6 +51,7 @@ LIBRARIES = [
 WIRING = "src/run/wiring"
 CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/backend/timed)/.*")
 CONTRACTS = "docs/architecture.md"
+BELOW_CONTRACTS = "base"
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names
 GENERATED = {"reader_archive.hpp", "published_data.hpp", "version_config.hpp"}
@@ -114,6 +116,8 @@ def fault_of_own(file, target):
     room, other = room_of(file), room_of(target)
     if other not in LEVEL:
         return f"is in no known room ({target})"
+    if file.parts[0] == "include" and target.parts[0] != "include" and other != BELOW_CONTRACTS:
+        return f"lies above the contracts, which include each other and {BELOW_CONTRACTS} only"
     if other == room:
         return None
     if LEVEL[other] >= LEVEL[room]:

@@ -4,6 +4,7 @@
 #include <map>
 #include <variant>
 
+#include "backend/roof.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "cuda/backend/cuda_arithmetic.hpp"

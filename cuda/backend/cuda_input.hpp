@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/host_batch.hpp"
 #include "cuda/operations/operations.hpp"
 #include "rueda/backend/batch_input.hpp"
 

@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include "base/error.hpp"
+#include "reduce/reduce_journal.hpp"
 
 namespace rueda::cuda {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mpi/session/communicator.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/exchange.hpp"
 
 namespace rueda {

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/exchange.hpp"
 
 namespace rueda {

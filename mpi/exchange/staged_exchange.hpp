@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "mpi/exchange/outer_exchange.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpi/exchange/outer_exchange.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {

@@ -10,6 +10,7 @@
 
 #include "mpi/sums/host_layout.hpp"
 #include "mpi/sums/message_all_reduce.hpp"
+#include "reduce/reduce_journal.hpp"
 
 namespace rueda {
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "reduce/reduce_journal.hpp"
 #include "reduce/ring_plan.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/exchange.hpp"

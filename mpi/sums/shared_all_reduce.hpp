@@ -9,6 +9,7 @@
 #include "mpi/session/communicator.hpp"
 #include "mpi/sums/peer_memory.hpp"
 #include "mpi/sums/shared_window.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 
 namespace rueda {

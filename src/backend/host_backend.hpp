@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/split.hpp"
 #include "launch/machine.hpp"
+#include "reduce/host_sums.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 

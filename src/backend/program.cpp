@@ -4,6 +4,7 @@
 
 #include "base/computing.hpp"
 #include "base/error.hpp"
+#include "model/flops.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda {

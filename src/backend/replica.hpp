@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/host_batch.hpp"
 #include "backend/program.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"

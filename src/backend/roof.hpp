@@ -2,12 +2,10 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "model/flops.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/model/work.hpp"
 
 namespace rueda {
 
@@ -34,22 +32,5 @@ inline std::optional<Roof> roof_of(std::string_view called, Precision precision)
       return Roof{gpu.flops[std::size_t(precision)], gpu.bytes};
   return std::nullopt;
 }
-
-/// One pass of a layer over some micro-batches.
-struct LayerTime {
-  NodeId node = 0;
-  Pass pass = Pass::forward;
-  std::vector<double> seconds;      ///< by micro-batch
-  std::string layer = {};           ///< as the backend runs it: with what is fused into it
-  double flops = 0, bytes = 0;      ///< of a micro-batch: see work_of
-  std::optional<double> best = {};  ///< seconds that the roof allows
-};
-
-/// Where the time of a rank's micro-batches of `batch` images went.
-struct LayerProfile {
-  std::size_t batch = 0;
-  std::optional<Roof> roof{};
-  std::vector<LayerTime> layers{};  ///< in the order of the work
-};
 
 }  // namespace rueda

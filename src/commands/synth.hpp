@@ -3,6 +3,8 @@
 #include <iosfwd>
 #include <string>
 
+#include "data/cifar10.hpp"
+#include "data/synth.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

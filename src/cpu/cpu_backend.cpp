@@ -22,8 +22,10 @@
 #include "cpu/operations.hpp"
 #include "cpu/parallel.hpp"
 #include "kernels/batch_norm.hpp"
+#include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
 #include "launch/thread_team.hpp"
+#include "model/fusion.hpp"
 
 // Operations apart these are loops over the single-source arithmetic of include/rueda/kernels.
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "backend/simple_operation.hpp"
 #include "cpu/operations.hpp"
 #include "cpu/parallel.hpp"
 #include "kernels/batch_norm.hpp"

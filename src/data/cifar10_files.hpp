@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/cifar10.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "data/cifar10.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

@@ -1,3 +1,5 @@
+#include "data/synth.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -8,6 +8,7 @@
 #include "display/text.hpp"
 #include "launch/machine.hpp"
 #include "train/balance.hpp"
+#include "train/schedule.hpp"
 
 namespace rueda {
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
+#include "base/split.hpp"
 #include "base/statistics.hpp"
 #include "base/text.hpp"
 #include "display/run_text.hpp"

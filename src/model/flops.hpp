@@ -1,13 +1,11 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "rueda/model/graph.hpp"
+#include "rueda/model/work.hpp"
 
 namespace rueda {
 
@@ -29,34 +27,6 @@ std::uint64_t training_flops(const Graph& graph);
 /// Elements of the first input that a node reads, for one image: strides may leave out most of
 /// them.
 double touched_elements(const Graph& graph, const Node& node);
-
-/// What a kernel has to do at least. Bytes: what it reads and writes, each once.
-struct Work {
-  double flops = 0;
-  double bytes = 0;
-};
-
-/// What a device reaches at best, a second.
-struct Roof {
-  double flops = 0;  ///< of a product of large matrices
-  double bytes = 0;  ///< read and written by a copy
-  /// Williams et al., "Roofline", CACM 52(4), 2009: what takes longer, for each kernel.
-  double seconds(const std::vector<Work>& kernels) const {
-    double sum = 0;
-    for (const Work& work : kernels) sum += std::max(work.flops / flops, work.bytes / bytes);
-    return sum;
-  }
-};
-
-/// FLOP/s of a device whose operands are at hand, and what reached it.
-struct Peak {
-  double flops = 0;  ///< 0: unknown
-  std::string by = {};
-};
-
-/// A time at which a layer works. `recompute` makes its output once more, from known statistics.
-enum class Pass { forward, recompute, backward };
-constexpr auto words_of(Pass) { return std::array{"forward", "recompute", "backward"}; }
 
 /// The kernels of one node and pass for `batch` images, as conventional fusion
 /// leaves them, where no activation stays in a cache. Activations and the

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "model/fusion.hpp"
 #include "rueda/model/graph.hpp"
 
 // Which work of a layer a GPU's kernels do on the way in a neighbour's: rules of

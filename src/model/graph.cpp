@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "model/fusion.hpp"
+#include "model/graph_builder.hpp"
 
 namespace rueda {
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "model/graph_builder.hpp"
 #include "model/registry.hpp"
 
 namespace rueda {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "run/trial_passes.hpp"
 #include "train/forecast/forecast.hpp"
 

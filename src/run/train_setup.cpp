@@ -9,6 +9,8 @@
 #include "base/json/json_fields.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "data/cifar10.hpp"
+#include "data/synth.hpp"
 #include "display/text.hpp"
 #include "launch/control_group.hpp"
 #include "launch/machine.hpp"

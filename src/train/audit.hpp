@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rueda/train/trainer.hpp"
+#include "train/phase_timer.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda {

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
+#include "train/run_plan.hpp"
 #include "train/step_checks.hpp"
 #include "train/train_input.hpp"
 

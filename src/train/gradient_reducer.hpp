@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,10 +14,9 @@
 #include "backend/replica.hpp"
 #include "base/clock.hpp"
 #include "base/split.hpp"
-#include "base/start_thread.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "reduce/tree_order.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {
@@ -26,32 +26,15 @@ namespace rueda {
 /// nothing and owns nothing.
 class GradientAccumulator {
  public:
-  GradientAccumulator(Backend& backend, std::size_t arena_floats, std::size_t micro_batches)
-      : device_(backend.reduce_device()) {
-    if (micro_batches == 1) return;
-    for (std::size_t i = 0; i < TreeOrder::slots_needed(micro_batches); ++i)
-      slots_.push_back(backend.allocate(arena_floats * sizeof(float)));
-  }
+  GradientAccumulator(Backend& backend, std::size_t arena_floats, std::size_t micro_batches);
 
   /// Takes the arena of the next micro-batch.
-  void push(std::span<const float> arena) {
-    if (slots_.empty()) return;
-    device_.join();  // the backward pass wrote the arena
-    device_.copy(slot(order_.next_slot()), arena);
-    order_.push([this](std::size_t into, std::size_t from) { merge(into, from); });
-    device_.join();  // the next one writes it again
-  }
-
+  void push(std::span<const float> arena);
   /// All have been pushed: writes the sum into `arena`.
-  void finish(std::span<float> arena) {
-    if (slots_.empty()) return;
-    order_.finish([this](std::size_t into, std::size_t from) { merge(into, from); });
-    device_.copy(arena, slot(0));
-    device_.join();
-  }
+  void finish(std::span<float> arena);
 
  private:
-  void merge(std::size_t into, std::size_t from) { device_.add(slot(into), slot(from)); }
+  void merge(std::size_t into, std::size_t from);
   std::span<float> slot(std::size_t i) { return slots_[i].floats(); }
 
   ReduceDevice& device_;
@@ -90,94 +73,30 @@ struct ReducerParts {
 /// bits.
 class GradientReducer {
  public:
-  explicit GradientReducer(ReducerParts parts)
-      : parts_(std::move(parts)), counts_(parts_.ends.size()) {
-    for (std::size_t i = 0; i < buckets(); ++i) {
-      const Range range = bucket(i);
-      sums_.push_back({.all_reduce = parts_.all_reduce.for_length(range.size()),
-                       .slice = cut(parts_.replica.gradients(), range),
-                       .exactly = i > 0 && range.begin >= parts_.replica.parameters().size()});
-    }
-    if (!parts_.overlaps) return;
-    thread_ = make_thread("sums during backward (--overlap off needs none)",
-                          std::bind_front(&GradientReducer::communicate, this));
-  }
+  explicit GradientReducer(ReducerParts parts);
   /// Ends the process if it is busy(): the thread may be inside MPI, from which
   /// it never returns when this rank has failed.
-  ~GradientReducer() {
-    if (busy())
-      end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
-  }
+  ~GradientReducer();
 
   /// Collective. Sums the zeros of a new arena, which opens connections and takes scratch memory.
-  void warm_up() {
-    begin(0, false);
-    complete();
-    for (std::size_t i = 0; i < buckets();) i = wait(i);
-    end();
-    take_records();
-  }
+  void warm_up();
 
   /// A training step begins (global, from 1). `announced`: its buckets are
   /// complete as soon as the backend announces them, and all are when
   /// `complete` is called; otherwise the device is waited for there.
-  void begin(std::size_t train_step, bool announced) {
-    if (parts_.overlaps) {
-      for (std::size_t i = 0; i < counts_.size(); ++i)
-        counts_[i] = announcements().announced(i) + 1;
-      parts_.turn.give();
-    }
-    change([&] {
-      train_step_ = train_step;
-      final_ = announced;
-      announced_ = announced && parts_.overlaps;
-      complete_ = false;
-      summed_ = 0;
-      open_ = parts_.overlaps;
-      starts_ = true;
-    });
-  }
+  void begin(std::size_t train_step, bool announced);
   /// The whole arena is written.
-  void complete() {
-    if (!final_) {
-      ReduceDevice& device = parts_.replica.backend().reduce_device();
-      device.wait(device.record());
-    }
-    change([this] {
-      complete_ = true;
-      completed_at_ = SteadyClock::now();
-    });
-  }
+  void complete();
   /// Returns once `bucket` is summed: how many are by then. In order. Throws what its all-reduce
   /// threw.
-  std::size_t wait(std::size_t bucket) {
-    if (!parts_.overlaps) {
-      sum(bucket, completed_at_);
-      return bucket + 1;
-    }
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return summed_ > bucket || failure_; });
-    if (summed_ <= bucket) std::rethrow_exception(failure_);
-    return summed_;
-  }
-  void end() {
-    if (!parts_.overlaps) return;
-    parts_.turn.take();
-    open_ = false;
-  }
+  std::size_t wait(std::size_t bucket);
+  void end();
   /// Whether the thread may still be inside an all-reduce: between `begin` and `end`.
-  bool busy() const {
-    const std::lock_guard lock(mutex_);
-    return open_ && !failure_;
-  }
+  bool busy() const;
 
   std::size_t buckets() const noexcept { return parts_.ends.size(); }
   /// Floats of the gradient arena.
-  Range bucket(std::size_t i) const {
-    const std::size_t end = parts_.ends.at(i);
-    if (i == 0) return {0, end};
-    return {parts_.ends.at(i - 1), end};
-  }
+  Range bucket(std::size_t i) const;
   /// Of all buckets since the last call; epoch and step are the caller's to fill in.
   std::vector<BucketRecord> take_records() { return std::exchange(records_, {}); }
   ReduceJournal& journal() { return journal_; }
@@ -189,69 +108,22 @@ class GradientReducer {
     std::span<float> slice;
     bool exactly = false;
 
-    /// The caller has waited for everything that the bucket needs, hence no event.
-    Event start(ReduceJournal& journal) const {
-      if (exactly) return all_reduce.sum_exactly(slice, {}, journal);
-      return all_reduce.sum(slice, {}, journal);
-    }
+    Event start(ReduceJournal& journal) const;
   };
   /// Sums `bucket`, whose gradients were complete at `ready`.
-  void sum(std::size_t bucket, SteadyTime ready) {
-    const BoundSum& bound = sums_[bucket];
-    journal_.at(train_step_, bucket);
-    const SteadyTime begin = SteadyClock::now();
-    parts_.replica.backend().reduce_device().wait(bound.start(journal_));
-    const SteadyTime end = SteadyClock::now();
-    const ReduceTimes times = journal_.take_times();
-    records_.push_back({.bucket = std::uint32_t(bucket),
-                        .ready = steady_seconds(ready),
-                        .begin = steady_seconds(begin),
-                        .end = steady_seconds(end),
-                        .transfer = times.transfer,
-                        .add = times.add});
-  }
+  void sum(std::size_t bucket, SteadyTime ready);
   const Announcements& announcements() const { return parts_.replica.backend(); }
 
   /// Does `work` under the lock, and wakes the threads that wait for a change.
   template <typename Work>
-  void change(const Work& work) {
-    {
-      const std::lock_guard lock(mutex_);
-      work();
-    }
-    changed_.notify_all();
-  }
+  void change(const Work& work);
 
   /// The thread's work: waits for the next step, until there is none.
-  void communicate(const std::stop_token& stop) {
-    const auto starts = [&] {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, stop, [this] { return starts_; });
-      return std::exchange(starts_, false);
-    };
-    while (starts()) {
-      parts_.turn.take();
-      try {
-        sum_all();
-      } catch (...) {
-        parts_.turn.give();
-        return change([this] { failure_ = std::current_exception(); });
-      }
-    }
-  }
-  void sum_all() {
-    for (std::size_t i = 0; i < buckets(); ++i) {
-      sum(i, wait_until_ready(i));
-      if (i + 1 == buckets()) parts_.turn.give();  // before the other thread can see the last sum
-      change([&] { summed_ = i + 1; });
-    }
-  }
-  SteadyTime wait_until_ready(std::size_t bucket) {
-    if (announced_) return announcements().wait_announced(bucket, counts_[bucket]);
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return complete_; });
-    return completed_at_;
-  }
+  void communicate(const std::stop_token& stop);
+  /// Whether the next step has begun; false: there will be none.
+  bool wait_for_step(const std::stop_token& stop);
+  void sum_all();
+  SteadyTime wait_until_ready(std::size_t bucket);
 
   const ReducerParts parts_;
   std::vector<BoundSum> sums_;  ///< by bucket

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <numbers>
 
-namespace rueda {
+#include "rueda/train/config.hpp"
 
-enum class LrSchedule { constant, step, cosine };
+namespace rueda {
 
 struct ScheduleOptions {
   double base_rate = 0.1;  ///< after scaling by the global batch

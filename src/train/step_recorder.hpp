@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -16,6 +17,7 @@
 #include "rueda/train/trainer.hpp"
 #include "train/balance.hpp"
 #include "train/gradient_reducer.hpp"
+#include "train/phase_timer.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda {

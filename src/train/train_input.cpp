@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "backend/host_batch.hpp"
 #include "train/prefetcher.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda {
 namespace {

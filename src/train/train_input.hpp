@@ -8,6 +8,7 @@
 #include "kernels/pixel.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trainer.hpp"
+#include "train/phase_timer.hpp"
 
 namespace rueda {
 

@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "train/audit.hpp"
 #include "train/evaluator.hpp"
+#include "train/run_plan.hpp"
 #include "train/sgd.hpp"
 #include "train/step_checks.hpp"
 #include "train/step_recorder.hpp"

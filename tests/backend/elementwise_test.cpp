@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/element_hash.hpp"
+#include "reduce/host_sums.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/rounding.hpp"
 #include "train/sgd.hpp"

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "model/graph_builder.hpp"
 #include "tests/support/operation_bench.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/rounding.hpp"

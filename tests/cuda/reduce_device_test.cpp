@@ -5,6 +5,7 @@
 
 #include "cuda/backend/cuda_reduce_device.hpp"
 #include "device_tools.hpp"
+#include "reduce/host_sums.hpp"
 
 using namespace rueda::cuda;
 using namespace rueda::test;

@@ -17,7 +17,7 @@ MUTATIONS = [
     (T + "train_loop.cpp", "sampler_.set_epoch(position_.epochs);", "sampler_.set_epoch(0);", TRAINER),
     (T + "train_loop.cpp", "float(config_.optimizer.weight_decay),", "0,", TRAINER),
     (T + "train_loop.cpp", "config_.optimizer.nesterov}", "false}", TRAINER),
-    ("src/train/gradient_reducer.hpp", "device_.copy(arena, slot(0));", "device_.add(arena, slot(0));", TRAINER),
+    ("src/train/gradient_reducer.cpp", "device_.copy(arena, slot(0));", "device_.add(arena, slot(0));", TRAINER),
     ("src/kernels/sgd.hpp", "gradient + s.weight_decay * value", "gradient - s.weight_decay * value", TRAINER),
     ("src/kernels/sgd.hpp", "s.nesterov ? g +", "s.nesterov ? gradient +", TRAINER),
     ("src/kernels/softmax_loss.hpp", "float(k == label)) * scale", "float(k == label))", UNIT),
@@ -114,7 +114,7 @@ MUTATIONS = [
     (D + "advice.cpp", "return all * (1 - waiting);", "return all;", UNIT),
     (D + "result_table.cpp", "if (share < kLow)", "if (share < 2 * kLow)", UNIT),
     # What a record and a check mean.
-    ("src/train/gradient_reducer.hpp", ".ready = steady_seconds(ready),", ".ready = steady_seconds(begin),",
+    ("src/train/gradient_reducer.cpp", ".ready = steady_seconds(ready),", ".ready = steady_seconds(begin),",
      ["unit [reducer]"]),
     (T + "audit.hpp", "return {1 + audit % others,", "return {1,", ["unit [audit]"]),
     (T + "audit.hpp", "audit / others % micro_batches}", "0 * micro_batches}", ["unit [audit]"]),
@@ -156,8 +156,8 @@ MUTATIONS = [
     (S + "figures.cpp", "c.exposed = step.phases[kAllReduce].mean * steps;", "c.exposed = step.phases[kAllReduce].mean;", UNIT),
     (S + "figures.cpp", "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)", "(1 / speedup - 1 / ranks)", UNIT),
     # The sum itself.
-    ("src/train/gradient_reducer.hpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
-    ("src/train/gradient_reducer.hpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),
+    ("src/train/gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
+    ("src/train/gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),
     ("mpi/sums/ring_all_reduce.cpp", "cut(slice, plan.chunk(plan.gather_send(step)))",
      "cut(slice, plan.chunk(plan.gather_receive(step)))", ["unit [algorithms]"]),
     ("mpi/sums/fixed_order_all_reduce.cpp", "slots[order.next_slot()] = contribution;",

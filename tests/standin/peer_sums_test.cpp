@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "cuda/backend/cuda_reduce_device.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
+#include "reduce/host_sums.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "tests/support/values.hpp"
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "reduce/host_sums.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/standin/driver/memory.hpp"
 

@@ -11,6 +11,7 @@
 
 #include "backend/replica.hpp"
 #include "backend_under_test.hpp"
+#include "model/graph_builder.hpp"
 #include "reference_network.hpp"
 #include "reference_ops.hpp"
 #include "rueda/model/graph.hpp"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/graph_builder.hpp"
+
 namespace rueda::test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/exchange.hpp"
 #include "thread_group.hpp"
 

@@ -11,6 +11,7 @@
 #include "backend/replica.hpp"
 #include "backend_under_test.hpp"
 #include "base/clock.hpp"
+#include "data/synth.hpp"
 #include "model/registry.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/data/dataset.hpp"

@@ -7,10 +7,13 @@
 #include <span>
 #include <utility>
 
-#include "kernels/sgd.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda {
+
+namespace kernels {
+struct SgdStep;  // kernels/sgd.hpp
+}
 
 /// Owner of a block of device memory, zeroed, aligned for any kernel.
 class Memory {

@@ -9,14 +9,15 @@
 #include <string>
 #include <string_view>
 
-#include "backend/roof.hpp"
 #include "base/bfloat16.hpp"
 #include "rueda/backend/announcements.hpp"
 #include "rueda/backend/arithmetic.hpp"
 #include "rueda/backend/batch_input.hpp"
 #include "rueda/backend/clocks.hpp"
 #include "rueda/backend/operation.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
+#include "rueda/model/work.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/host_batch.hpp"
+#include "rueda/backend/batch_stager.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {
@@ -15,11 +15,7 @@ class DeviceImages {
   virtual ~DeviceImages() = default;
 };
 
-/// Which images become a batch, and how.
-struct BatchRequest {
-  const DeviceImages* images = nullptr;
-  BatchChoice choice;
-};
+struct BatchRequest;  // backend/host_batch.hpp
 
 /// How images become a network's input on a device: from a set that it holds,
 /// or in batches that the host prepares. A device that fails throws RunError.

@@ -5,10 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "reduce/reduce_journal.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {
+
+class ReduceJournal;  // reduce/reduce_journal.hpp
 
 /// Sums one slice of the gradient arena over all ranks, in place. It only sums:
 /// the loss gradient is divided by the global sample count before, so partial

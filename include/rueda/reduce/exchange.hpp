@@ -2,9 +2,9 @@
 
 #include <span>
 
-#include "reduce/reduce_journal.hpp"
-
 namespace rueda {
+
+class ReduceJournal;  // reduce/reduce_journal.hpp
 
 /// A message of this rank; an empty span is none.
 struct Outgoing {

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "data/sampler.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/data/shard.hpp"
 #include "rueda/reduce/algorithm.hpp"
-#include "train/schedule.hpp"
 
 namespace rueda {
 
+enum class LrSchedule { constant, step, cosine };
 enum class ScaleLr { none, linear };
 enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "backend/roof.hpp"
 #include "base/text.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/model/work.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/timings.hpp"
 

@@ -4,14 +4,15 @@
 #include <functional>
 #include <span>
 
-#include "backend/replica.hpp"
 #include "base/clock.hpp"
-#include "rueda/data/dataset.hpp"
 #include "rueda/train/run_record.hpp"
-#include "train/gradient_reducer.hpp"
-#include "train/run_plan.hpp"
 
 namespace rueda {
+
+struct Dataset;
+struct RunPlan;         // train/run_plan.hpp
+class GradientReducer;  // train/gradient_reducer.hpp
+class Replica;          // backend/replica.hpp
 
 /// Gets the progress of training. Called on every rank.
 class TrainObserver {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include "backend/simple_operation.hpp"
 #include "base/element_hash.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"

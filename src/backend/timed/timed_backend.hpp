@@ -6,7 +6,9 @@
 #include <thread>
 
 #include "backend/host_backend.hpp"
+#include "backend/host_batch.hpp"
 #include "base/clock.hpp"
+#include "kernels/sgd.hpp"
 #include "rueda/backend/precision.hpp"
 
 namespace rueda::timed {

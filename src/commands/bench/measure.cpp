@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "commands/bench/record.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda::bench {

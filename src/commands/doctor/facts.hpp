@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "commands/doctor/network.hpp"
 #include "cuda/device/device_query.hpp"
+#include "data/cifar10.hpp"
 #include "display/text.hpp"
 #include "launch/machine.hpp"
 #include "launch/settings.hpp"

@@ -10,6 +10,7 @@
 #include "backend/memory_plan.hpp"
 #include "base/bfloat16.hpp"
 #include "base/random.hpp"
+#include "model/fusion.hpp"
 #include "model/registry.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"

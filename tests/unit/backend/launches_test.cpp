@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "model/gpu_fusion.hpp"
+#include "model/graph_builder.hpp"
 #include "model/registry.hpp"
 
 using namespace rueda;

@@ -7,6 +7,7 @@
 
 #include "../../support/data_files.hpp"
 #include "base/json/json_view.hpp"
+#include "data/cifar10.hpp"
 #include "model/weights/safetensors.hpp"
 #include "rueda/data/dataset.hpp"
 

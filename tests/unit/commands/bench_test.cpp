@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "commands/bench/record.hpp"
+#include "reduce/reduce_journal.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/host_reduce_device.hpp"

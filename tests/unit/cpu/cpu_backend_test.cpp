@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "commands/summary.hpp"
 #include "cpu/context.hpp"
+#include "model/graph_builder.hpp"
 #include "reduce/tree_order.hpp"
 #include "tests/support/has_avx512.hpp"
 #include "tests/support/training_bench.hpp"

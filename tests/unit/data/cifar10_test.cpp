@@ -1,3 +1,5 @@
+#include "data/cifar10.hpp"
+
 #include <catch2/catch.hpp>
 #include <fmt/ranges.h>
 

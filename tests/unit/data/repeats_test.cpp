@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "data/cifar10.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {

@@ -1,3 +1,5 @@
+#include "data/synth.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/random.hpp"
+#include "data/cifar10.hpp"
 #include "data/synth_shapes.hpp"
 #include "rueda/data/dataset.hpp"
 #include "tests/support/data_files.hpp"

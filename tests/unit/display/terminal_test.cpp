@@ -16,6 +16,7 @@
 #include "base/files.hpp"
 #include "display/model_summary.hpp"
 #include "display/run_text.hpp"
+#include "model/graph_builder.hpp"
 #include "model/registry.hpp"
 
 using namespace rueda;

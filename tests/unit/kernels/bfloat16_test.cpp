@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "reduce/host_sums.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/rounding.hpp"
 #include "tests/support/values.hpp"

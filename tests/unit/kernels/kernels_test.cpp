@@ -8,6 +8,7 @@
 #include "kernels/batch_norm.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
+#include "reduce/host_sums.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/rounding.hpp"

@@ -1,8 +1,11 @@
+#include "model/fusion.hpp"
+
 #include <algorithm>
 
 #include <catch2/catch.hpp>
 
 #include "model/flops.hpp"
+#include "model/graph_builder.hpp"
 #include "model/registry.hpp"
 #include "rueda/model/graph.hpp"
 #include "tests/support/small_graphs.hpp"

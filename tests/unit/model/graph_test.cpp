@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "model/flops.hpp"
+#include "model/fusion.hpp"
+#include "model/graph_builder.hpp"
 #include "model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 

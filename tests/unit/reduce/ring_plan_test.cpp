@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "reduce/host_sums.hpp"
 #include "reduce/tree_order.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/reduce/reduce_device.hpp"

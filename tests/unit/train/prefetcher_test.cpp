@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "rueda/train/timings.hpp"
+#include "train/phase_timer.hpp"
 
 namespace rueda {
 namespace {
