@@ -15,7 +15,7 @@
 #include "record/run_json.hpp"
 #include "record/run_pace.hpp"
 #include "train/balance.hpp"
-#include "train/divergence.hpp"
+#include "train/checks/divergence.hpp"
 
 namespace rueda {
 namespace {

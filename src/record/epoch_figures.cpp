@@ -4,7 +4,7 @@
 
 #include "record/run_fields.hpp"
 #include "record/run_figures.hpp"
-#include "train/divergence.hpp"
+#include "train/checks/divergence.hpp"
 
 namespace rueda {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "train/step_checks.hpp"
+#include "train/checks/step_checks.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda {

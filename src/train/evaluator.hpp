@@ -7,8 +7,8 @@
 #include "base/clock.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
+#include "train/checks/step_checks.hpp"
 #include "train/run_plan.hpp"
-#include "train/step_checks.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda {

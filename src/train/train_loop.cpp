@@ -8,7 +8,7 @@
 
 #include "base/computing.hpp"
 #include "train/balance.hpp"
-#include "train/divergence.hpp"
+#include "train/checks/divergence.hpp"
 
 namespace rueda {
 

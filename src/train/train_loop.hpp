@@ -4,11 +4,11 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "train/audit.hpp"
+#include "train/checks/audit.hpp"
+#include "train/checks/step_checks.hpp"
 #include "train/evaluator.hpp"
 #include "train/run_plan.hpp"
 #include "train/sgd.hpp"
-#include "train/step_checks.hpp"
 #include "train/step_recorder.hpp"
 #include "train/train_input.hpp"
 

@@ -7,7 +7,7 @@
 #include "model/registry.hpp"
 #include "mpi/session/communicator.hpp"
 #include "tests/support/mpi_check.hpp"
-#include "train/step_checks.hpp"
+#include "train/checks/step_checks.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

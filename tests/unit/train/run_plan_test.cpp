@@ -15,8 +15,8 @@
 #include "base/error.hpp"
 #include "rueda/train/config.hpp"
 #include "tests/support/common.hpp"
-#include "train/audit.hpp"
-#include "train/divergence.hpp"
+#include "train/checks/audit.hpp"
+#include "train/checks/divergence.hpp"
 #include "train/schedule.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "train/audit.hpp"
+#include "train/checks/audit.hpp"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,8 @@
 
 #include "base/error.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "train/step_checks.hpp"
+#include "train/checks/step_checks.hpp"
+#include "train/run_plan.hpp"
 
 namespace rueda {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/step_checks.hpp"
+#include "train/checks/step_checks.hpp"
 
 #include <algorithm>
 #include <bit>
