@@ -1,8 +1,7 @@
-#include "cuda/backend/cuda_input.hpp"
-
 #include <cstring>
 
-#include "cuda/backend/cuda_arithmetic.hpp"
+#include "backend/host_batch.hpp"
+#include "cuda/backend/cuda_backend_class.hpp"
 #include "cuda/backend/cuda_stager.hpp"
 #include "cuda/kernels/kernels.hpp"
 
@@ -27,18 +26,18 @@ InputFormat input_format(Element element) {
 
 }  // namespace
 
-std::size_t CudaInput::image_bytes(std::size_t images) const {
+std::size_t CudaBackend::image_bytes(std::size_t images) const {
   return images * (kImageBytes + sizeof(std::uint8_t));
 }
 
-std::unique_ptr<DeviceImages> CudaInput::hold(const ImageSet& images) {
+std::unique_ptr<DeviceImages> CudaBackend::hold(const ImageSet& images) {
   auto held = std::make_unique<GpuImages>();
   held->pixels = copy_of(images.pixels, stream());
   held->labels = copy_of(images.labels, stream());
   return held;
 }
 
-void CudaInput::make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) {
+void CudaBackend::make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) {
   check(cudaEventSynchronize(indices_copied_.get()), "cudaEventSynchronize");
   const BatchChoice& choice = request.choice;
   const std::size_t bytes = choice.indices.size_bytes();
@@ -55,17 +54,17 @@ void CudaInput::make_batch(const BatchRequest& request, std::byte* input, std::i
   cuda::make_batch(source, choice.transform, choice.seed, choice.epoch, target, stream());
 }
 
-std::unique_ptr<BatchStager> CudaInput::make_stager(int image_size, std::size_t batch) {
+std::unique_ptr<BatchStager> CudaBackend::make_stager(int image_size, std::size_t batch) {
   return std::make_unique<CudaStager>(input_format(context_.element()), image_size, batch,
                                       stream());
 }
 
-std::size_t CudaInput::stager_bytes(int image_size, std::size_t batch) const {
+std::size_t CudaBackend::stager_bytes(int image_size, std::size_t batch) const {
   const InputFormat format = input_format(context_.element());
   return BatchStager::kSlots * CudaStager::slot_bytes(format, image_size, batch);
 }
 
-void CudaInput::allocate_indices(std::size_t batch) {
+void CudaBackend::allocate_indices(std::size_t batch) {
   indices_ = make_device_memory(batch * sizeof(std::uint32_t));
   host_indices_ = make_pinned_memory(batch * sizeof(std::uint32_t));
 }

@@ -68,9 +68,20 @@ class HostAdder final : public ReduceDevice {
   std::vector<float> host_;
 };
 
-/// Clocks of work that is done when a call returns.
-class HostClocks : public virtual Clocks {
+/// What all backends have in common whose memory is the host's and whose work
+/// is done when a call returns.
+class HostBackend : public Backend {
  public:
+  std::size_t free_memory() const override { return available_host_memory(); }
+  void zero(std::span<float> values) override { std::ranges::fill(values, 0.0F); }
+  void upload(std::span<float> device, std::span<const float> host) override {
+    std::ranges::copy(host, device.begin());
+  }
+  void download(std::span<float> host, std::span<const float> device) override {
+    std::ranges::copy(device, host.begin());
+  }
+  void finish() override {}
+
   void mark(Mark mark) override { marks_[std::size_t(mark)] = SteadyClock::now(); }
   ComputeSeconds compute_seconds() override {
     const auto between = [this](Mark from, Mark to) {
@@ -88,16 +99,6 @@ class HostClocks : public virtual Clocks {
     return gaps;
   }
 
- protected:
-  std::array<SteadyTime, kMarks> marks_{};
-
- private:
-  std::vector<SteadyTime> ticks_;
-};
-
-/// Announcements of work that is done when a call returns.
-class HostAnnouncements : public virtual Announcements {
- public:
   void announce(std::size_t bucket) override {
     times_.at(bucket).store(SteadyClock::now(), std::memory_order_relaxed);
     counts_.at(bucket).fetch_add(1, std::memory_order_release);
@@ -113,24 +114,13 @@ class HostAnnouncements : public virtual Announcements {
     return times_.at(bucket).load(std::memory_order_relaxed);
   }
 
+ protected:
+  std::array<SteadyTime, kMarks> marks_{};
+
  private:
+  std::vector<SteadyTime> ticks_;
   std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};  ///< of announcements
   std::array<std::atomic<SteadyTime>, kMostBuckets> times_{};      ///< of the last ones
-};
-
-/// What all backends have in common whose memory is the host's and whose work
-/// is done when a call returns.
-class HostBackend : public Backend, public HostClocks, public HostAnnouncements {
- public:
-  std::size_t free_memory() const override { return available_host_memory(); }
-  void zero(std::span<float> values) override { std::ranges::fill(values, 0.0F); }
-  void upload(std::span<float> device, std::span<const float> host) override {
-    std::ranges::copy(host, device.begin());
-  }
-  void download(std::span<float> host, std::span<const float> device) override {
-    std::ranges::copy(device, host.begin());
-  }
-  void finish() override {}
 };
 
 }  // namespace rueda

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "kernels/pixel.hpp"
-#include "rueda/backend/batch_input.hpp"
+#include "rueda/backend/backend.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/named_range.hpp"
 #include "base/computing.hpp"
 #include "base/error.hpp"
 #include "model/flops.hpp"

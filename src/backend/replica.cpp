@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "backend/named_range.hpp"
 #include "base/clock.hpp"
 #include "base/computing.hpp"
 #include "base/error.hpp"

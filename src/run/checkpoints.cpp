@@ -95,7 +95,7 @@ std::optional<HostWeights> Resuming::take_weights() {
   return HostWeights{std::move(snapshot_.parameters), std::move(snapshot_.statistics)};
 }
 
-void Resuming::restore(Arithmetic& device, std::span<float> velocities) {
+void Resuming::restore(Backend& device, std::span<float> velocities) {
   if (!point_) return;
   snapshot_.velocities.resize(velocities.size());
   world_.broadcast(std::as_writable_bytes(std::span(snapshot_.velocities)), 0);

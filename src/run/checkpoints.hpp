@@ -42,7 +42,7 @@ class Resuming {
   /// The weights that were read, on rank 0, to be broadcast as others are.
   std::optional<HostWeights> take_weights();
   /// Restores the velocities of the optimizer.
-  void restore(Arithmetic& device, std::span<float> velocities);
+  void restore(Backend& device, std::span<float> velocities);
   /// Notes other machines and versions than before, which may change the last bits.
   void compare_machines(const RunRecord& run) const;
 

@@ -69,7 +69,7 @@ void GradientReducer::change(const Work& work) {
 
 void GradientReducer::begin(std::size_t train_step, bool announced) {
   if (parts_.overlaps) {
-    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = announcements().announced(i) + 1;
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = backend().announced(i) + 1;
     parts_.turn.give();
   }
   change([&] {
@@ -170,7 +170,7 @@ void GradientReducer::sum_all() {
 }
 
 SteadyTime GradientReducer::wait_until_ready(std::size_t bucket) {
-  if (announced_) return announcements().wait_announced(bucket, counts_[bucket]);
+  if (announced_) return backend().wait_announced(bucket, counts_[bucket]);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return complete_; });
   return completed_at_;

@@ -112,7 +112,7 @@ class GradientReducer {
   };
   /// Sums `bucket`, whose gradients were complete at `ready`.
   void sum(std::size_t bucket, SteadyTime ready);
-  const Announcements& announcements() const { return parts_.replica.backend(); }
+  const Backend& backend() const { return parts_.replica.backend(); }
 
   /// Does `work` under the lock, and wakes the threads that wait for a change.
   template <typename Work>

@@ -3,8 +3,7 @@
 #include <span>
 
 #include "kernels/sgd.hpp"
-#include "rueda/backend/arithmetic.hpp"
-#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/backend.hpp"
 
 namespace rueda {
 
@@ -15,7 +14,7 @@ class Sgd {
  public:
   using Options = kernels::SgdStep;  ///< the learning rate is given at each update
 
-  Sgd(Arithmetic& device, std::span<const float> parameters, const Options& options)
+  Sgd(Backend& device, std::span<const float> parameters, const Options& options)
       : device_(device),
         options_(options),
         lead_(lead_of(parameters)),
@@ -32,7 +31,7 @@ class Sgd {
   std::span<float> velocities() { return velocities_.floats().subspan(lead_); }
 
  private:
-  Arithmetic& device_;
+  Backend& device_;
   Options options_;
   std::size_t lead_;
   Memory velocities_;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/named_range.hpp"
 #include "base/computing.hpp"
 #include "train/balance.hpp"
 #include "train/checks/divergence.hpp"

@@ -8,19 +8,66 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bfloat16.hpp"
-#include "rueda/backend/announcements.hpp"
-#include "rueda/backend/arithmetic.hpp"
-#include "rueda/backend/batch_input.hpp"
-#include "rueda/backend/clocks.hpp"
+#include "base/clock.hpp"
+#include "base/core_time.hpp"
+#include "base/waiting.hpp"
+#include "rueda/backend/batch_stager.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/memory.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/model/work.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {
+
+namespace kernels {
+struct SgdStep;  // kernels/sgd.hpp
+}
+struct BatchRequest;  // backend/host_batch.hpp
+
+/// Sums over the rows of one batch.
+struct LossSums {
+  float loss = 0;
+  float correct = 0;
+};
+
+/// Softmax cross entropy over `rows` rows of `classes` fp32 logits.
+struct LossRequest {
+  const std::byte* logits = nullptr;
+  const std::int32_t* labels = nullptr;
+  int rows = 0;
+  int classes = 0;
+  LossSums* sums = nullptr;       ///< on the device
+  const float* scale = nullptr;   ///< on the device; one number
+  std::byte* gradient = nullptr;  ///< receives that of *scale * (sum of the losses); null: not
+};
+
+/// An image set resident on a device.
+class DeviceImages {
+ public:
+  virtual ~DeviceImages() = default;
+};
+
+/// The moments between the parts of a micro-batch's work on the device.
+enum class Mark { load, forward, loss, backward, end };
+inline constexpr std::size_t kMarks = 5;
+
+/// Seconds that the device spent on the parts of one micro-batch.
+struct ComputeSeconds {
+  double load = 0;  ///< only what it did after the call that asked for it had returned
+  double forward = 0;
+  double loss = 0;
+  double backward = 0;
+};
+
+/// That a backend can announce.
+inline constexpr std::size_t kMostBuckets = 2048;
 
 /// Where the values of an activation lie: channels come in blocks of `block`
 /// (channels last: one block of all of them; plain (N, C, H, W): blocks of
@@ -48,20 +95,18 @@ struct ParameterMemory {
   std::span<float> running_statistics;  ///< read in inference
 };
 
-/// What a device offers to one replica: operations with forward and backward,
-/// their plans, and the narrow view that the all-reduce takes. The rest is in
-/// four interfaces of their own, and who needs one of them takes no more.
-/// (Inherited virtually, so that a backend is put together from classes that
-/// implement one each.)
-class Backend : public virtual Arithmetic,
-                public virtual BatchInput,
-                public virtual Clocks,
-                public virtual Announcements {
+/// What a device offers to one replica. Pointers and spans are the device's own
+/// unless a name says host. Work is done in the order of the calls; `finish`
+/// waits for it. A device that fails throws RunError.
+class Backend {
  public:
+  virtual ~Backend() = default;
+
   virtual std::string_view name() const = 0;  ///< "cpu", "cuda"
   virtual std::string device() const = 0;     ///< processor or GPU name
   /// Whether this machine computes in it.
   virtual bool offers(Precision precision) const = 0;
+  /// The narrow view that the all-reduce takes.
   virtual ReduceDevice& reduce_device() = 0;
   /// The graph as this backend runs it: with nodes fused where its kernels can.
   /// Parameters and their places in the arenas stay as they are.
@@ -108,6 +153,104 @@ class Backend : public virtual Arithmetic,
   /// to = a + b over an activation of `node` for `batch` images.
   virtual void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
                              const std::byte* a, const std::byte* b) = 0;
+
+  // Its memory.
+
+  /// Throws OutOfMemory.
+  virtual Memory allocate(std::size_t bytes) = 0;
+  /// Bytes of the memory that `allocate` takes from which are free at the
+  /// moment, for all who share it; 0: the system does not tell.
+  virtual std::size_t free_memory() const = 0;
+
+  /// Host memory for `copy_later`.
+  virtual Memory allocate_host(std::size_t bytes) { return allocate(bytes); }
+  /// Copies a few numbers once all work so far is done, from or to memory of
+  /// `allocate_host`. True: they are there. False: they are once `finish` or
+  /// the `compute_seconds` of a later micro-batch has returned.
+  virtual bool copy_later(std::span<float> to, std::span<const float> from) {
+    download(to, from);
+    return true;
+  }
+  virtual void zero(std::span<float> values) = 0;
+  virtual void upload(std::span<float> device, std::span<const float> host) = 0;
+  virtual void download(std::span<float> host, std::span<const float> device) = 0;
+  /// Blocks until all work is done.
+  virtual void finish() = 0;
+
+  // Arithmetic besides the layers of a network: loss, sums, SGD, hashes.
+
+  virtual void softmax_cross_entropy(const LossRequest& request) = 0;
+  /// *to = {loss, correct, samples, nonfinite, flags->stop}; `nonfinite` is 1 if the loss or one of
+  /// `statistics` is NaN or infinite, and then goes to flags->nonfinite too.
+  virtual void write_step_sums(StepSums* to, const LossSums* sums,
+                               std::span<const float> statistics, float samples,
+                               RankFlags* flags) = 0;
+  virtual void sgd_update(std::span<float> values, std::span<float> velocities,
+                          std::span<const float> gradients, const kernels::SgdStep& step) = 0;
+  /// to[i] = weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
+  virtual void weigh_statistics(std::span<float> to, std::span<const float> from,
+                                std::span<const float> values_per_image, float samples) = 0;
+  /// running[i] = updated_running(running[i], weighted_sums[i], samples, momentum).
+  virtual void update_running(std::span<float> running, std::span<const float> weighted_sums,
+                              float samples, float momentum) = 0;
+  /// Sum over i of element_hash(i, values[i]) modulo 2^64.
+  virtual std::uint64_t hash(std::span<const float> values) = 0;
+  /// How many of `values` are NaN or infinite.
+  virtual std::uint64_t nonfinite(std::span<const float> values) = 0;
+
+  // How images become a network's input: from a set that the device holds, or
+  // in batches that the host prepares.
+
+  virtual std::unique_ptr<DeviceImages> hold(const ImageSet& images) = 0;
+  /// Bytes on the device that `hold` takes for a set of `images`.
+  virtual std::size_t image_bytes(std::size_t /*images*/) const { return 0; }
+  /// Gathers, crops, flips, resizes and normalises a batch into the input
+  /// activation, in one pass, and its labels into `labels`.
+  virtual void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) = 0;
+  /// The way for batches of up to `batch` images of `image_size` pixels a side
+  /// that the host prepares. Goes before the backend.
+  virtual std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) = 0;
+  /// Bytes of the device that it will hold, beyond what the replica does.
+  virtual std::size_t stager_bytes(int image_size, std::size_t batch) const = 0;
+
+  // When its work is done, in seconds, and what profilers show of it. A device
+  // whose work is queued notes its own time, not that of the call.
+
+  /// Notes the moment between two parts of a micro-batch's work. A recording keeps its marks.
+  virtual void mark(Mark mark) = 0;
+  /// Between the marks of the last micro-batch; waits until its work is done.
+  virtual ComputeSeconds compute_seconds() = 0;
+
+  /// Notes the moment at which all work so far is done. Not in a recording.
+  virtual void tick() = 0;
+  /// Seconds between each tick and the next; waits for the last one, and forgets all.
+  virtual std::vector<double> take_ticks() = 0;
+  /// Of the host's threads that compute, since some moment; unknown where a device does.
+  virtual CoreTime core_time() { return {}; }
+
+  /// A stretch of the host's time that profilers show under `name`; they lie in each other.
+  virtual void begin_range(const char* /*name*/) {}
+  virtual void end_range() {}
+
+  // Which buckets of gradients are complete, told to a host's thread while the
+  // rest of the backward pass still runs.
+
+  /// Makes `announced` report that a bucket of gradients is complete once all
+  /// work so far is done; below kMostBuckets. A recording keeps its
+  /// announcements.
+  virtual void announce(std::size_t bucket) = 0;
+  /// How often `bucket` has been announced. Any thread may ask, at any time.
+  virtual std::uint64_t announced(std::size_t bucket) const = 0;
+  /// Blocks the calling thread until `bucket` has been announced at least
+  /// `count` times. Returns when that happened: the moment of the announcement,
+  /// or, from devices that do not tell it, the one at which it was seen.
+  virtual SteadyTime wait_announced(std::size_t bucket, std::uint64_t count) const {
+    const auto complete = [&] { return announced(bucket) >= count; };
+    look_then_sleep(complete, [&] {
+      while (!complete()) nap();  // a device cannot wake a thread
+    });
+    return SteadyClock::now();
+  }
 };
 
 }  // namespace rueda

@@ -34,15 +34,15 @@ double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percen
   return 1 + percent / 100 * (2 * drawn - 1);
 }
 
-std::unique_ptr<DeviceImages> NoImages::hold(const ImageSet&) {
+std::unique_ptr<DeviceImages> TimedBackend::hold(const ImageSet&) {
   return std::make_unique<DeviceImages>();
 }
 
-std::unique_ptr<BatchStager> NoImages::make_stager(int, std::size_t) {
+std::unique_ptr<BatchStager> TimedBackend::make_stager(int, std::size_t) {
   throw InputError("--backend timed looks at no image: leave --input at resident");
 }
 
-Memory NoArithmetic::allocate(std::size_t bytes) {
+Memory TimedBackend::allocate(std::size_t bytes) {
   const std::size_t mapped = std::max<std::size_t>(bytes, 1);
   void* place = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) {
@@ -52,18 +52,18 @@ Memory NoArithmetic::allocate(std::size_t bytes) {
   return {place, bytes, [mapped](std::byte* memory) { munmap(memory, mapped); }};
 }
 
-void NoArithmetic::softmax_cross_entropy(const LossRequest& r) { *r.sums = {kNothing, kNothing}; }
+void TimedBackend::softmax_cross_entropy(const LossRequest& r) { *r.sums = {kNothing, kNothing}; }
 
-void NoArithmetic::write_step_sums(StepSums* to, const LossSums*, std::span<const float>,
+void TimedBackend::write_step_sums(StepSums* to, const LossSums*, std::span<const float>,
                                    float samples, RankFlags* flags) {
   *to = {.loss = kNothing, .correct = kNothing, .samples = samples, .stop = flags->stop};
 }
 
-std::uint64_t NoArithmetic::hash(std::span<const float> values) {
+std::uint64_t TimedBackend::hash(std::span<const float> values) {
   return total_of<kernels::element_hash>(values);
 }
 
-std::uint64_t NoArithmetic::nonfinite(std::span<const float> values) {
+std::uint64_t TimedBackend::nonfinite(std::span<const float> values) {
   return total_of<kernels::nonfinite>(values);
 }
 

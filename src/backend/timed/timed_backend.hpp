@@ -25,41 +25,14 @@ inline constexpr double kBackwardShare = 2.0 / 3;
 /// How much longer (above 1) or shorter micro-batch `number` of a rank takes, evenly distributed.
 double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent);
 
-/// The input of a backend that looks at no image: every batch is there at once.
-class NoImages : public virtual BatchInput {
- public:
-  std::unique_ptr<DeviceImages> hold(const ImageSet&) override;
-  void make_batch(const BatchRequest&, std::byte*, std::int32_t*) override {}
-  /// Throws InputError: there is no input to stream.
-  std::unique_ptr<BatchStager> make_stager(int, std::size_t) override;
-  std::size_t stager_bytes(int, std::size_t) const override { return 0; }
-};
-
-/// Memory that is hardly written, and arithmetic that is not done: losses are NaN.
-class NoArithmetic : public virtual Arithmetic {
- public:
-  /// Of this memory only what is written takes room in the machine.
-  Memory allocate(std::size_t bytes) override;
-  void softmax_cross_entropy(const LossRequest& r) override;
-  void write_step_sums(StepSums* to, const LossSums*, std::span<const float>, float samples,
-                       RankFlags* flags) override;
-  void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
-                  const kernels::SgdStep&) override {}
-  void weigh_statistics(std::span<float>, std::span<const float>, std::span<const float>,
-                        float) override {}
-  void update_running(std::span<float>, std::span<const float>, float, float) override {}
-  std::uint64_t hash(std::span<const float> values) override;
-  std::uint64_t nonfinite(std::span<const float> values) override;
-};
-
 /// A backend that computes nothing: it waits for a given time, with arenas of
 /// real size in host memory, so that communication and its overlap can be
 /// studied with more ranks than cores. A third of the time is forward's and two
 /// thirds are backward's, divided over the layers by their FLOPs, so that
 /// buckets of gradients are announced when a real backward would. Parameters
 /// stay as they are, gradients are zeros, losses are NaN, and there are no
-/// activations and no images.
-class TimedBackend : public HostBackend, public NoImages, public NoArithmetic {
+/// activations and no images. Arenas are hardly written.
+class TimedBackend : public HostBackend {
  public:
   TimedBackend(const TimedCompute& compute, const JitterSeed& jitter)
       : compute_(compute), jitter_(jitter) {}
@@ -81,6 +54,26 @@ class TimedBackend : public HostBackend, public NoImages, public NoArithmetic {
   void pack_parameters() override {}
   void sum_gradients(const Graph&, NodeId, int, std::byte*, const std::byte*,
                      const std::byte*) override {}
+
+  /// Of this memory only what is written takes room in the machine.
+  Memory allocate(std::size_t bytes) override;
+  void softmax_cross_entropy(const LossRequest& r) override;
+  void write_step_sums(StepSums* to, const LossSums*, std::span<const float>, float samples,
+                       RankFlags* flags) override;
+  void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
+                  const kernels::SgdStep&) override {}
+  void weigh_statistics(std::span<float>, std::span<const float>, std::span<const float>,
+                        float) override {}
+  void update_running(std::span<float>, std::span<const float>, float, float) override {}
+  std::uint64_t hash(std::span<const float> values) override;
+  std::uint64_t nonfinite(std::span<const float> values) override;
+
+  /// Every batch is there at once.
+  std::unique_ptr<DeviceImages> hold(const ImageSet&) override;
+  void make_batch(const BatchRequest&, std::byte*, std::int32_t*) override {}
+  /// Throws InputError: there is no input to stream.
+  std::unique_ptr<BatchStager> make_stager(int, std::size_t) override;
+  std::size_t stager_bytes(int, std::size_t) const override { return 0; }
 
  protected:
   // Time is the machine's, or a test's.
