@@ -18,6 +18,7 @@
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 
 namespace rueda {
 

@@ -29,7 +29,9 @@
 #include "run/resume/taken_options.hpp"
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
+#include "run/wiring/engines.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 #include "train/evaluator.hpp"
 
 namespace rueda {

@@ -23,7 +23,7 @@
 #include "base/error.hpp"
 #include "reader_archive.hpp"
 #include "run/run_directory.hpp"
-#include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 
 namespace rueda {
 namespace {

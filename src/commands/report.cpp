@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "base/text_input.hpp"
 #include "commands/reader.hpp"
-#include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 #include "study/check/check.hpp"
 #include "study/observation.hpp"
 

@@ -13,6 +13,7 @@
 #include "launch/thread_team.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 
 namespace rueda {
 namespace {

@@ -27,7 +27,7 @@
 #include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
 #include "run/checkpoint/checkpoint.hpp"
-#include "run/wiring/open_backend.hpp"
+#include "run/wiring/tuning_file.hpp"
 #include "study/observation.hpp"
 #include "study/report.hpp"
 #include "study/study.hpp"

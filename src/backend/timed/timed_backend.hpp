@@ -7,23 +7,15 @@
 
 #include "backend/host_backend.hpp"
 #include "backend/host_batch.hpp"
+#include "backend/timed/jitter.hpp"
 #include "base/clock.hpp"
 #include "kernels/sgd.hpp"
 #include "rueda/backend/precision.hpp"
 
 namespace rueda::timed {
 
-/// What the jitter of a rank is drawn from, together with the number of the micro-batch.
-struct JitterSeed {
-  std::uint64_t seed = 1;
-  int rank = 0;
-};
-
 inline constexpr double kForwardShare = 1.0 / 3;
 inline constexpr double kBackwardShare = 2.0 / 3;
-
-/// How much longer (above 1) or shorter micro-batch `number` of a rank takes, evenly distributed.
-double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent);
 
 /// A backend that computes nothing: it waits for a given time, with arenas of
 /// real size in host memory, so that communication and its overlap can be

@@ -15,6 +15,7 @@
 #include "run/train_setup.hpp"
 #include "run/wiring/make_all_reduce.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 
 namespace rueda::bench {
 

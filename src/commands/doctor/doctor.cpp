@@ -13,7 +13,7 @@
 #include "run/console.hpp"
 #include "run/run_directory.hpp"
 #include "run/wiring/device_choice.hpp"
-#include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 
 namespace rueda {
 namespace doctor {

@@ -28,6 +28,7 @@
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/device_choice.hpp"
 #include "run/wiring/open_backend.hpp"
+#include "run/wiring/versions.hpp"
 #include "train/run_plan.hpp"
 
 namespace rueda::doctor {

@@ -1,3 +1,5 @@
+#include "run/wiring/timed_setup.hpp"
+
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -10,7 +12,6 @@
 #include "base/text.hpp"
 #include "record/run_figures.hpp"
 #include "record/run_json.hpp"
-#include "run/wiring/open_backend.hpp"
 #include "train/run_plan.hpp"
 
 namespace rueda {

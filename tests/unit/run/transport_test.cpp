@@ -15,7 +15,10 @@
 #include "run/wiring/device_choice.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "run/wiring/overlap.hpp"
+#include "run/wiring/plans.hpp"
 #include "run/wiring/reduce_rule.hpp"
+#include "run/wiring/timed_setup.hpp"
+#include "run/wiring/tuning_file.hpp"
 
 namespace rueda::test {
 namespace {
