@@ -133,7 +133,7 @@ struct GradientUse {
 
 /// Whether what a node puts out is kept in bf16.
 inline bool is_bf16(const Node& node, Precision precision) {
-  return precision == Precision::bf16 && !is_behind_pooling(node);
+  return precision == Precision::bf16 && !after_pooling(node);
 }
 inline std::size_t element_bytes(const Node& node, Precision precision) {
   return is_bf16(node, precision) ? sizeof(kernels::Bfloat16) : sizeof(float);

@@ -16,7 +16,7 @@ bool can_read(const NodeRequest& request, NodeId input) {
   if (input == request.graph.input())
     return std::holds_alternative<ConvNode>(request.self().kind) && input == request.input();
   const bool is_dense = std::holds_alternative<DenseNode>(request.self().kind);
-  return is_behind_pooling(request.graph.node(input)) == is_dense;
+  return after_pooling(request.graph.node(input)) == is_dense;
 }
 
 /// `use` and `time`.

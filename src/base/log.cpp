@@ -25,9 +25,11 @@ namespace {
 
 using spdlog::level::level_enum;
 
-/// `off` leaves what ends the run, which is logged as critical.
+/// Above all others: what ends the run is shown whatever is logged besides.
+constexpr level_enum kEnd = level_enum::critical;
+
 level_enum level_of(LogLevel level) {
-  static_assert(int(LogLevel::off) == int(level_enum::critical));
+  static_assert(int(LogLevel::off) == int(kEnd));
   return static_cast<level_enum>(level);
 }
 
@@ -93,7 +95,7 @@ spdlog::sink_ptr open_file(const fs::path& directory, int rank) {
 
 /// Of this process.
 struct ProcessLog {
-  ProcessLog() { terminal->set_level(level_enum::critical); }
+  ProcessLog() { terminal->set_level(kEnd); }
 
   std::shared_ptr<TerminalSink> terminal = std::make_shared<TerminalSink>();
   spdlog::logger logger{"rueda", terminal};
@@ -126,15 +128,16 @@ void set_log_level(LogLevel level) {
   ProcessLog& mine = process_log();
   mine.level = level;
   auto& sinks = logger().sinks();
-  sinks.front()->set_level(mine.rank == 0 ? level_of(level) : level_enum::critical);
+  sinks.front()->set_level(mine.rank == 0 ? level_of(level) : kEnd);
   const bool listens = mine.rank == 0 || sinks.size() > 1;
-  logger().set_level(listens ? level_of(level) : level_enum::critical);
+  logger().set_level(listens ? level_of(level) : kEnd);
 }
 
 bool is_logged(LogLevel level) { return logger().should_log(level_of(level)); }
 
 void log(LogLevel level, const std::string& text) {
-  if (!text.empty()) logger().log(level_of(level), std::string_view(one_line(text)));
+  if (text.empty() || level == LogLevel::off) return;
+  logger().log(level_of(level), std::string_view(one_line(text)));
 }
 
 void log_once(LogLevel level, const std::string& text) {
@@ -155,7 +158,9 @@ void log_own(LogLevel level, const std::string& text) {
   std::cerr << kPrefixes[level_of(level)] + harmless(line) + '\n' << std::flush;
 }
 
-void print_error(const std::string& message) { log(LogLevel::off, message); }
+void print_error(const std::string& message) {
+  logger().log(kEnd, std::string_view(one_line(message)));
+}
 
 BeforeLogLine::BeforeLogLine(std::function<void()> clear) {
   process_log().terminal->clear_before(std::move(clear));

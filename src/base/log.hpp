@@ -12,7 +12,7 @@
 
 namespace rueda {
 
-/// The least important messages that are logged.
+/// How important a message is, and the least important ones that are logged: `off` is none.
 enum class LogLevel { trace, debug, info, warn, error, off };
 constexpr auto words_of(LogLevel) {
   return std::array{"trace", "debug", "info", "warn", "error", "off"};
@@ -31,7 +31,7 @@ void set_log_level(LogLevel level);
 bool is_logged(LogLevel level);
 
 /// Logs one line. The terminal shows it as "note: TEXT" (LogLevel::info),
-/// "warning: TEXT" and so on. An empty text is none.
+/// "warning: TEXT" and so on. An empty text is none, and nothing is logged at `off`.
 void log(LogLevel level, const std::string& text);
 /// The same, unless this process has logged this text before.
 void log_once(LogLevel level, const std::string& text);

@@ -32,7 +32,7 @@ class HelpFormatter final : public CLI::Formatter {
   }
   static std::string row(const std::string& name, const std::string& text) {
     constexpr std::size_t kColumn = 26;
-    const auto width = Terminal::behind_stdout().width();
+    const auto width = Terminal::of_stdout().width();
     const std::string label = "  " + name;
     if (label.size() + 2 <= kColumn) return paragraph(label, kColumn, text, width);
     return label + '\n' + paragraph("", kColumn, text, width);

@@ -61,7 +61,7 @@ std::string percent(std::size_t part, std::size_t whole, int decimals) {
 class ScoreBar final : public TrainObserver {
  public:
   ScoreBar(ProgressChoice choice, bool speaks) {
-    const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
+    const Terminal terminal = speaks ? Terminal::of_stdout() : Terminal();
     if (speaks) bar_.emplace(std::cout, terminal, progress_mode(choice, terminal));
   }
   void on_step(const TrainPosition&, std::span<const RankTimes>) override {}

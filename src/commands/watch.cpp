@@ -67,7 +67,7 @@ void run_command(const WatchOptions& options, std::ostream& out) {
     out << to_json(status);
   else if (!options.json.empty())
     write_output(options.json, to_json(status));
-  else if (!options.once && Terminal::behind_stdout().interactive())
+  else if (!options.once && Terminal::of_stdout().interactive())
     show_screens(options, status, out);
   else
     show_once(options, status, out);

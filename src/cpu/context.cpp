@@ -60,7 +60,7 @@ memory::data_type type_of(bool bf16) {
 /// last beside channels last: oneDNN has no AMX kernel for a plain one.
 static bool is_plain(const Node& node, ActivationLayout layout) {
   const bool image = std::holds_alternative<InputNode>(node.kind);
-  return is_behind_pooling(node) || (image && layout != ActivationLayout::channels_last);
+  return after_pooling(node) || (image && layout != ActivationLayout::channels_last);
 }
 
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
@@ -87,7 +87,7 @@ ActivationView Context::view(const Graph& graph, NodeId node) const {
   return {.channels = pieces(channels, block) * block,
           .pixels = std::size_t(n.output.height * n.output.width),
           .block = block,
-          .bf16 = format.precision == Precision::bf16 && !is_behind_pooling(n)};
+          .bf16 = format.precision == Precision::bf16 && !after_pooling(n)};
 }
 
 std::string references_text(const std::vector<std::string>& references) {

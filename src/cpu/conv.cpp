@@ -240,7 +240,7 @@ class Conv final : public PrimitiveOperation {
       case Product::weights:
         break;
     }
-    return *(backward_.end() - 2);  // the last one unpacks its result
+    return backward_.at(weights_product_);
   }
 
   void plan_backward(bool wants_data) {
@@ -288,6 +288,7 @@ class Conv final : public PrimitiveOperation {
         {DNNL_ARG_DIFF_WEIGHTS, packed}};
     if (conv_.bias != kNone)
       arguments.emplace(DNNL_ARG_DIFF_BIAS, context.at(shape_.bias, r_.gradient(conv_.bias)));
+    weights_product_ = backward_.size();
     backward_.push_back(
         context.call<BackwardWeights>(weights_desc_, std::move(arguments), gradient_room()));
     backward_.push_back(reorder_call(packed, arena));
@@ -307,6 +308,7 @@ class Conv final : public PrimitiveOperation {
   BackwardWeights::primitive_desc weights_desc_;
   BackwardData::primitive_desc data_desc_;
   std::optional<PlaceProducts> by_place_;  ///< instead of `weights_desc_`
+  std::size_t weights_product_ = 0;        ///< its place in `backward_`
   PackedWeights::Slot weights_ = 0;
   PackedWeights::Slot data_weights_ = 0;
 };

@@ -104,7 +104,7 @@ Terminal::Terminal(const std::string& path) {
   if (file.fd() >= 0 && ::isatty(file.fd()) == 1) path_ = path;
 }
 
-Terminal Terminal::behind_stdout() {
+Terminal Terminal::of_stdout() {
   if (::isatty(STDOUT_FILENO) != 1 || environment("TERM") == "dumb") return {};
   if (!is_set("OMPI_COMM_WORLD_SIZE")) return Terminal(stdout_of("self"));
   if (std::ranges::any_of(kOutputSettings, is_set)) return {};

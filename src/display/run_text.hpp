@@ -23,7 +23,7 @@ class Terminal {
   /// the nearest ancestor with another standard output. There is no terminal where the launcher
   /// changes or copies its ranks' output (--tag-output, --timestamp-output, --xml,
   /// --output-filename), where TERM is "dumb", and where /proc has no answer.
-  static Terminal behind_stdout();
+  static Terminal of_stdout();
 
   bool interactive() const noexcept { return !path_.empty(); }
   /// Columns now: the environment's COLUMNS if it is a positive number, else

@@ -15,7 +15,7 @@ namespace rueda {
 
 Console::Console(const RunRecord& run, bool speaks, const ReduceJournal& journal)
     : epochs_(run.config.training.epochs), steps_(run.steps_per_epoch), journal_(journal) {
-  const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
+  const Terminal terminal = speaks ? Terminal::of_stdout() : Terminal();
   mode_ = progress_mode(run.config.output.progress, terminal);
   if (!speaks) return;
   bar_.emplace(std::cout, terminal, mode_);

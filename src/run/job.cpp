@@ -37,7 +37,10 @@ void report_errors_of_ranks(Session& session, const std::function<void()>& work)
     const auto* known = dynamic_cast<const Error*>(&error);
     if (known != nullptr && is_agreed(error)) {
       // Before any rank finalizes MPI: a launcher ends the whole job when the first rank has left.
-      log(speaks_for_all() ? LogLevel::off : LogLevel::error, error.what());
+      if (speaks_for_all())
+        print_error(error.what());
+      else
+        log(LogLevel::error, error.what());
       throw AlreadyReported{known->code()};
     }
     print_error(error.what());

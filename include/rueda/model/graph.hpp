@@ -137,7 +137,7 @@ struct Node {
 };
 
 /// What follows a global average pool is a matrix.
-inline bool is_behind_pooling(const Node& node) {
+inline bool after_pooling(const Node& node) {
   return std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
          std::holds_alternative<DenseNode>(node.kind);
 }

@@ -39,7 +39,7 @@ inline constexpr const char* kMoreThreads =
 /// How the process was started, from its environment.
 struct LaunchFacts {
   std::string launcher = "none";  ///< "mpirun", "srun", "PMI", or "none"
-  int told_size = 0;            ///< processes that the launcher says it started; 0: it says nothing
+  int launched_size = 0;        ///< processes that the launcher says it started; 0: it says nothing
   std::string told_by;          ///< the variable that says so
   std::string refusal;          ///< why training would refuse to start; empty if it would not
   bool in_slurm = false;        ///< inside an allocation of Slurm

@@ -42,7 +42,7 @@ inline auto fields_of(const LaunchFacts&) {
                     Field{"slurm_nodes", &LaunchFacts::slurm_nodes},
                     Field{"slurm_tasks", &LaunchFacts::slurm_tasks},
                     Field{"told_by", &LaunchFacts::told_by},
-                    Field{"told_size", &LaunchFacts::told_size}};
+                    Field{"told_size", &LaunchFacts::launched_size}};
 }
 
 inline auto fields_of(const CoreFacts&) {

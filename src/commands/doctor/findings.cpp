@@ -17,7 +17,7 @@ using End = TransferFacts::End;
 std::string srun_by_pmix(const LaunchFacts& launch, const char* command) {
   return fmt::format(
       "srun --mpi=pmix -n {} rueda {}  (srun --mpi=list shows the kinds that this Slurm offers)",
-      launch.told_size, command);
+      launch.launched_size, command);
 }
 
 Finding find_in_progress(const ClusterFacts& cluster) {
@@ -32,7 +32,7 @@ Finding find_in_progress(const ClusterFacts& cluster) {
     }
   }
   std::string what = fmt::format("the step \"{}\" {}{}", step, trouble, set);
-  if (launch.told_size > 1) what += "; ranks that failed by themselves report it above";
+  if (launch.launched_size > 1) what += "; ranks that failed by themselves report it above";
   std::string change =
       "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout 600";
   if (step == kTeamStep) change = kMoreThreads;
@@ -47,7 +47,7 @@ std::string right_launcher(const LaunchFacts& launch) {
   return fmt::format(
       "module load the MPI that rueda is linked with (rueda --version names it), and start with "
       "its own mpirun -n {}; in Slurm also srun --mpi=pmix",
-      launch.told_size);
+      launch.launched_size);
 }
 
 std::string on_all_nodes(const LaunchFacts& launch) {
@@ -63,7 +63,7 @@ Finding find_in_launch(const ClusterFacts& cluster) {
     return {Severity::fault,
             fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and "
                         "MPI library do not know each other, and each process would train alone",
-                        launch.launcher, launch.told_size, launch.told_by, launch.told_size,
+                        launch.launcher, launch.launched_size, launch.told_by, launch.launched_size,
                         first.size),
             right_launcher(launch)};
   }

@@ -112,7 +112,7 @@ LaunchFacts read_launch(const Environment& environment) {
   }
   if (const auto told = launch_of(environment)) {
     launch.launcher = told->launcher;
-    launch.told_size = told->size;
+    launch.launched_size = told->size;
     launch.told_by = told->told_by;
   }
   return launch;

@@ -37,9 +37,10 @@ std::string name_of_job(const Environment& environment) {
 NetworkNotes::NetworkNotes(const Environment& environment) {
   const LaunchFacts launch = read_launch(environment);
   const std::string name = name_of_job(environment);
-  if (launch.told_size < 2 || name.empty()) return;
+  if (launch.launched_size < 2 || name.empty()) return;
   // All on one host: nothing to compare.
-  if (value(environment, "OMPI_COMM_WORLD_LOCAL_SIZE") == std::to_string(launch.told_size)) return;
+  if (value(environment, "OMPI_COMM_WORLD_LOCAL_SIZE") == std::to_string(launch.launched_size))
+    return;
   folder_ = ".rueda-doctor-" + name;
   if (launcher_local_rank(environment).value_or(0) == 0)
     file_ = kNoteWord + std::to_string(launcher_rank(environment));

@@ -94,8 +94,9 @@ std::string launcher_text(const RankFacts& first, std::size_t hosts) {
   const LaunchFacts& launch = first.launch;
   std::string start = "none (one process)";
   if (launch.launcher != "none") {
-    const char* noun = launch.told_size == 1 ? "process" : "processes";
-    start = fmt::format("{}, {} {} ({})", launch.launcher, launch.told_size, noun, launch.told_by);
+    const char* noun = launch.launched_size == 1 ? "process" : "processes";
+    start =
+        fmt::format("{}, {} {} ({})", launch.launcher, launch.launched_size, noun, launch.told_by);
   }
   return fmt::format("{}; MPI's world: {} on {}", start, counted(std::size_t(first.size), "rank"),
                      counted(hosts, "host"));

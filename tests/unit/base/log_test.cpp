@@ -42,6 +42,17 @@ TEST_CASE("log: other ranks show what is their own, and errors", "[log]") {
   CHECK(logged.take() == "rueda: the end\n");
 }
 
+TEST_CASE("log: off logs nothing, and an error that ends the process is shown", "[log]") {
+  LoggedText logged;
+  open_log(LogLevel::off, "", 0);
+  for (const LogLevel level : {LogLevel::trace, LogLevel::error, LogLevel::off}) {
+    log(level, "not shown");
+    CHECK(logged.take().empty());
+  }
+  print_error("the end");
+  CHECK(logged.take() == "rueda: the end\n");
+}
+
 TEST_CASE("log: a file has each line with time, rank and level", "[log]") {
   const ScratchDirectory scratch;
   LoggedText logged;

@@ -312,7 +312,7 @@ TEST_CASE("findings on steps that did not end", "[doctor]") {
   cluster.progress = {"start MPI", "did not end within 60 s", false};
   check(cluster, kFault, "the step \"start MPI\" did not end within 60 s", "--timeout");
   cluster = one(cpu_cluster(1, 1), 0, [](RankFacts& r) {
-    r.launch.told_size = 4, r.launch.settings = {"OMPI_MCA_pml=nonsense"};
+    r.launch.launched_size = 4, r.launch.settings = {"OMPI_MCA_pml=nonsense"};
   });
   cluster.progress = {"start MPI", "ended the process (exit code 1)", true};
   check(cluster, kFault, "ended the process (exit code 1) (OMPI_MCA_pml=nonsense is set)",

@@ -69,7 +69,7 @@ int seen_width(int fd, const char* variable = "NONE", const char* value = "",
     ::setenv("TERM", "xterm", 1);
     if (launched) ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
     ::setenv(variable, value, 1);
-    const Terminal terminal = Terminal::behind_stdout();
+    const Terminal terminal = Terminal::of_stdout();
     return terminal.interactive() ? terminal.width() : 0;
   });
 }
