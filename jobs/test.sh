@@ -6,6 +6,8 @@
 #   jobs/test.sh --all                the long tests, too: what takes minutes and rarely finds anything
 #   jobs/test.sh --quick              lint, unit tests, MPI on 2 and 3 ranks and the command line: less than
 #                                     2 minutes after a build. Prints which tests it leaves out
+#   jobs/test.sh --gpu-equipment      what stands for a GPU where nvcc is and no GPU: the stand-in for CUDA's
+#                                     libraries and the interpreter of PTX, long tests too
 #   jobs/test.sh --sanitize           all tests in build-asan, with the address and undefined behaviour
 #                                     sanitizers, without a GPU
 #   jobs/test.sh --sanitize-threads   the suite in build-tsan, with the thread sanitizer
@@ -16,6 +18,7 @@ usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 directory=build
 quick=
+equipment=
 long=
 sanitizer=
 options=()
@@ -23,6 +26,7 @@ case ${1:-} in
   "") ;;
   --all) long=yes ;;
   --quick) quick='unit|mpi on [23]|cli' ;;
+  --gpu-equipment) equipment=yes ;;
   --sanitize)
     directory=build-asan
     sanitizer=address,undefined
@@ -63,6 +67,8 @@ list_tests() { "$meson" test -C "$directory" --no-rebuild --list "$@" 2>/dev/nul
 chosen_tests() {
   if [ -n "$quick" ]; then
     list_tests --no-suite long | grep -xE "$quick"
+  elif [ -n "$equipment" ]; then
+    list_tests --suite gpu-equipment
   elif [ -n "$sanitizer" ]; then
     list_tests | grep -vxE "$not_sanitized"
   elif [ -n "$long" ]; then
@@ -149,7 +155,7 @@ packages+=(clang-format-14)  # Debian 12 has it, Debian 13 has not
 install_packages
 if [ -n "$quick" ]; then
   targets=(rueda tests/unit tests/mpi)
-elif [ "$directory" = build ]; then
+elif [ "$directory" = build ] && [ -z "$equipment" ]; then
   install_slurm
   install_images
   install_disassembler

@@ -51,8 +51,7 @@ class Audit(ProgramCase):
                 self.assertEqual(record["audit"]["findings"], [])
                 self.assertNotEqual(hashes(record), hashes(self.known_run(ranks, *SMALL)))
 
-    def test_what_a_run_without_it_would_not_do(self):
-        self.refused(self.start(1, *SMALL, "--audit-by", "self"), "--audit-by self", "add --audit-every")
+    def test_a_fault_that_is_none(self):
         self.refused(self.start(1, *SMALL, "RUEDA_INJECT=nan:0:2+"), "'nan:0:2+'", "a flip of arithmetic permanent")
 
 

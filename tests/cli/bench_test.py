@@ -77,19 +77,19 @@ class AllReduce(ProgramCase):
         self.assertLessEqual({"auto", "ring", "fixed"}, {one["algorithm"] for one in record["results"]})
 
     def test_refusals_come_before_anything_is_measured(self):
-        for words, part in (
-            (["--plot", "nowhere/a.png"], "--plot nowhere/a.png"),
-            (["--json", "."], "--json ."),
-            (["--transport", "staged"], "host memory"),
-            (["--algorithms", "ring,nccl"], "'nccl'"),
-            (["--algorithms", "ring,mpi", "--verify-messages"], "'mpi': --verify-messages"),
-            (["--algorithms", "fixed", "--wire", "bf16"], "'fixed': the fixed order goes over the wire in fp32"),
+        for ranks, words, part in (
+            (2, ["--plot", "nowhere/a.png"], "--plot nowhere/a.png"),
+            (0, ["--json", "."], "--json ."),
+            (0, ["--transport", "staged"], "host memory"),
+            (2, ["--algorithms", "ring,nccl"], "'nccl'"),
+            (2, ["--algorithms", "ring,mpi", "--verify-messages"], "'mpi': --verify-messages"),
+            (0, ["--algorithms", "fixed", "--wire", "bf16"], "'fixed': the fixed order goes over the wire in fp32"),
         ):
-            result = self.bench(2, "--sizes", "4", "--algorithms", "ring", *words)
+            result = self.program.run_on(ranks, "bench", "all-reduce", "--sizes", "4", "--algorithms", "ring", *words)
             self.refused(result, part)
             self.assertEqual(result.out, "")
-        words = ("--plot", "a.png")
-        self.refused(self.bench(2, *words, RUEDA_PLOT_PYTHON="/bin/false"), "RUEDA_PLOT_PYTHON")
+        words = ("bench", "all-reduce", "--plot", "a.png")
+        self.refused(self.program.run(*words, RUEDA_PLOT_PYTHON="/bin/false"), "RUEDA_PLOT_PYTHON")
 
     def test_what_draws_ends_with_the_program(self):
         """It writes into a pipe whose reader reads nothing, and would be left behind."""

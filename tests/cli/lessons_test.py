@@ -4,6 +4,7 @@
 usage: lessons_test.py RUEDA MPIEXEC
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -36,20 +37,24 @@ def shape(text):
 class Lessons(ProgramCase):
     time_limit = 240
     images = (96 * STEPS, 10)
-    programs = {}
 
     def built(self, source, *flags, compiler=(MPICXX,)):
-        """The program of a source that is short enough to be read."""
+        """The program of a source that is short enough to be read. It is compiled once for all tests of a build."""
         source = LESSONS / source
-        key = (source, *compiler)
-        if key not in self.programs:
-            self.assertLessEqual(len(source.read_text(encoding="utf-8").splitlines()), LINES[source.name])
-            program = self.folder / f"{source.stem}-{len(self.programs)}"
-            words = [*compiler, "-std=c++20", "-O3", str(source), "-o", str(program), *flags]
-            made = subprocess.run(words, capture_output=True, text=True, check=False)
+        text = source.read_text(encoding="utf-8")
+        self.assertLessEqual(len(text.splitlines()), LINES[source.name])
+        words = [*compiler, "-std=c++20", "-O3", *flags]
+        kept = Path(os.environ.get("RUEDA_TEST_KEPT", self.folder))
+        program = kept / f"{source.stem}-{hashlib.sha256(repr((words, text)).encode()).hexdigest()[:16]}"
+        if not program.exists():
+            kept.mkdir(parents=True, exist_ok=True)
+            part_of_it = program.with_suffix(f".{os.getpid()}")
+            begin = words[: len(words) - len(flags)]  # libraries come after the source that needs them
+            command = [*begin, str(source), "-o", str(part_of_it), *flags]
+            made = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual(made.returncode, 0, made.stderr)
-            self.programs[key] = program
-        return self.programs[key]
+            part_of_it.replace(program)
+        return program
 
     def strict(self, source):
         return self.built(source, "-Wall", "-Werror", "-pthread")

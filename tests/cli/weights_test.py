@@ -328,12 +328,12 @@ class EvaluateTest(ProgramCase):
 
     def test_what_is_refused_once(self):
         for ranks, weights, words, *parts in (
-            (2, "gone", (), "gone", "it is not there"),
-            (2, "data", (), "--init-weights data", "no checkpoint"),
+            (1, "gone", (), "gone", "it is not there"),
+            (1, "data", (), "--init-weights data", "no checkpoint"),
             (3, "w.safetensors", ("--model", "resnet32"), "lacks 60 tensors", "resnet32"),
             (2, "run", ("--data", "gone"), "gone"),
-            (2, "run", ("--json", "gone/e.json"), "--json gone/e.json"),
-            (2, "run", ("--plot", "m.bmp"), "--plot m.bmp", ".svg"),
+            (1, "run", ("--json", "gone/e.json"), "--json gone/e.json"),
+            (1, "run", ("--plot", "m.bmp"), "--plot m.bmp", ".svg"),
         ):
             self.refused(self.evaluate(ranks, weights, *words), *parts)
         lines = [("evaluate", "--init-weights", "run", *more) for more in ((), ("--precision", "tf32"), ("--shard",))]

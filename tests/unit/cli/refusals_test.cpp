@@ -23,7 +23,7 @@ struct Refused {
 };
 
 /// What the command says, by its options or, where it needs neither MPI nor a device, when it runs.
-std::string refusal(const Line& words) {
+std::string refusal_of(const Line& words) {
   return test::refusal([&] {
     const Request request = parse_command_line(words);
     std::ostringstream out;
@@ -43,7 +43,7 @@ void check_all(const std::string& begin, const std::vector<Refused>& cases) {
     std::istringstream text(begin + " " + one.words);
     for (std::string word; text >> word;) words.push_back(word);
     INFO("rueda " << text.str());
-    const std::string message = refusal(words);
+    const std::string message = refusal_of(words);
     CHECK_THAT(message, Catch::Contains(one.part) && Catch::Contains(one.other));
     CHECK(message.find('\n') == message.npos);
   }
@@ -64,7 +64,20 @@ TEST_CASE("refused: the program and train", "[command_line][refusals]") {
                       {"--all-reduce central", "--all-reduce central was removed"},
                       {"--compute 40", "--compute says", "add --backend timed"},
                       {"--bucket-mb often", "--bucket-mb"},
-                      {"--overlap maybe", "--overlap"}});
+                      {"--overlap maybe", "--overlap"},
+                      {"--audit-by self", "--audit-by self", "add --audit-every"}});
+}
+
+TEST_CASE("refused: parts of the ranks", "[command_line][refusals]") {
+  const char* const numbers = "give numbers above 0 with commas between them";
+  check_all("train",
+            {{"--balance 3,0", "'3,0'", numbers},
+             {"--balance nan,1", "'nan,1'", numbers},
+             {"--balance fast", "'fast'", "or the word equal or speed"},
+             {"--balance 3,1 --shard fixed", "--shard fixed gives each rank images of its own"},
+             {"--balance speed --reduce-order fixed", "give one of the two"},
+             {"--compute ms=40,factors=1:2", "--compute"}});
+  CHECK_THAT(refusal_of({"train", "--balance", ""}), Catch::Contains(numbers));
 }
 
 TEST_CASE("refused: evaluate, summary and doctor", "[command_line][refusals]") {
