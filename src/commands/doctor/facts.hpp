@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "base/json/json_fields.hpp"
 #include "base/text.hpp"
 #include "commands/doctor/network.hpp"
 #include "cuda/device/device_query.hpp"
@@ -19,9 +21,25 @@
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/data/dataset.hpp"
 
-// What the doctor gathers, as plain data, which goes to JSON and back
-// (facts_json.hpp). One rank is enough to know each fact. Findings and
-// report read nothing else.
+// What the doctor gathers, as plain data, which goes to JSON and back. One rank
+// is enough to know each fact. Findings and report read nothing else.
+
+/// How facts go to JSON and back, from rank to rank, from worker to supervisor, and to --json: the
+/// members of `type` under their own names, in the order of the alphabet.
+#define RUEDA_FACT(member) Field{#member, &Facts::member},
+#define RUEDA_FACTS(type, ...)                                                             \
+  inline auto fields_of(const type&) {                                                     \
+    using Facts = type;                                                                    \
+    return std::tuple{NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(RUEDA_FACT, __VA_ARGS__))}; \
+  }
+
+namespace rueda {
+
+RUEDA_FACTS(NetworkInterface, address, loopback, name, up)
+RUEDA_FACTS(FileSetting, file, line, name, value)
+RUEDA_FACTS(CudaDevice, memory_bytes, name, ordinal, uuid)
+
+}  // namespace rueda
 
 namespace rueda::doctor {
 
@@ -52,6 +70,22 @@ struct LaunchFacts {
   std::vector<FileSetting> file_settings{};  ///< the same in files that MPI and UCX read
   Obstacles obstacles{};                     ///< where MPI does not start, they may be why
 };
+/// By hand, because the key of the size is older than its name.
+inline auto fields_of(const LaunchFacts&) {
+  return std::tuple{Field{"file_settings", &LaunchFacts::file_settings},
+                    Field{"in_slurm", &LaunchFacts::in_slurm},
+                    Field{"launcher", &LaunchFacts::launcher},
+                    Field{"obstacles", &LaunchFacts::obstacles},
+                    Field{"refusal", &LaunchFacts::refusal},
+                    Field{"refuses_root", &LaunchFacts::refuses_root},
+                    Field{"settings", &LaunchFacts::settings},
+                    Field{"slurm_cpus_per_task", &LaunchFacts::slurm_cpus_per_task},
+                    Field{"slurm_gpus", &LaunchFacts::slurm_gpus},
+                    Field{"slurm_nodes", &LaunchFacts::slurm_nodes},
+                    Field{"slurm_tasks", &LaunchFacts::slurm_tasks},
+                    Field{"told_by", &LaunchFacts::told_by},
+                    Field{"told_size", &LaunchFacts::launched_size}};
+}
 
 /// Processor cores that the rank may use, and what training would run on them.
 struct CoreFacts : ThreadChoice {
@@ -64,6 +98,7 @@ struct CoreFacts : ThreadChoice {
   double got = 1;            ///< part of its cores' time that it got, all ranks busy at once
   int team = 0;  ///< of `threads` that OpenMP was asked for, those it gave; 0: not asked
 };
+RUEDA_FACTS(CoreFacts, allowed, cores, got, launcher, online, quota, remark, share, team, threads)
 
 /// GPUs as the rank sees them.
 struct DeviceFacts : CudaDevices {
@@ -82,15 +117,19 @@ struct DeviceFacts : CudaDevices {
     return takes >= 0 && index < visible.size() ? &visible[index] : nullptr;
   }
 };
+RUEDA_FACTS(DeviceFacts, built, cudnn_compiled, cudnn_loaded, driver_version, failure, free_bytes,
+            hardware, reason, runtime_version, takes, visible, visible_devices)
 
 /// What MPI says of pointers to GPU memory, and what training concludes.
 struct AwarenessFacts : CudaVerdict {
   std::string compiled = "unknown";
   std::string reported = "unknown";
 };
+RUEDA_FACTS(AwarenessFacts, aware, compiled, reported, why)
 
 /// Messages to the right neighbour.
 struct LinkFacts : LinkSpeed {};
+RUEDA_FACTS(LinkFacts, gb_per_second, latency_us)
 
 using ClassCounts = decltype(DataCheck::train_per_class);
 
@@ -99,6 +138,8 @@ struct DataFacts : DataCheck {
   std::string failure;      ///< why it cannot be read; empty if it can
   std::string fingerprint;  ///< of both splits
 };
+RUEDA_FACTS(DataFacts, class_names, failure, files, fingerprint, form, place, remarks,
+            test_per_class, train_per_class)
 
 using Interfaces = std::vector<NetworkInterface>;
 
@@ -125,6 +166,9 @@ struct RankFacts {
   LinkFacts host_memory;  ///< what messages between ranks of the host could reach
   DataFacts data;
 };
+RUEDA_FACTS(RankFacts, awareness, backend, backend_failure, copies_twice, cores, data, device, host,
+            host_link, host_memory, host_memory_bytes, launch, limits, local_rank, local_size,
+            network, process_memory_bytes, rank, size, versions)
 
 using Ranks = std::vector<RankFacts>;
 
@@ -153,6 +197,7 @@ struct TransferFacts {
 constexpr auto words_of(TransferFacts::End) {
   return std::array{"not tried", "arrived", "wrong", "failed", "crashed", "stalled", "waited"};
 }
+RUEDA_FACTS(TransferFacts, detail, device, end, link)
 
 /// The largest batch of one model.
 struct BatchFacts {
@@ -162,6 +207,7 @@ struct BatchFacts {
   std::size_t largest_batch = 0;  ///< 0: not even one image
   std::string failure;            ///< why the backend cannot say; empty if it can
 };
+RUEDA_FACTS(BatchFacts, failure, image_size, largest_batch, model, precision)
 
 /// The largest batches for the memory at hand.
 struct LargestBatches {
@@ -169,6 +215,7 @@ struct LargestBatches {
   std::size_t memory_bytes = 0;  ///< bytes that a rank has for them
   std::vector<BatchFacts> models;
 };
+RUEDA_FACTS(LargestBatches, backend, memory_bytes, models)
 
 /// How far the run of MPI came.
 struct Progress {
@@ -176,6 +223,7 @@ struct Progress {
   std::string trouble;  ///< how it ended if it did not end well; empty if it did
   bool own = false;     ///< the rank itself is the cause, as far as one can know
 };
+RUEDA_FACTS(Progress, own, step, trouble)
 
 /// All that is known of a run, on the rank that speaks.
 struct ClusterFacts {
@@ -268,6 +316,7 @@ struct Finding {
   std::string what;
   std::string change;
 };
+RUEDA_FACTS(Finding, change, severity, what)
 
 using Findings = std::vector<Finding>;
 

@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/facts.hpp"
 #include "launch/thread_team.hpp"
 #include "rueda/data/dataset.hpp"
 

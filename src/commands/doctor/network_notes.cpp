@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
-#include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/facts.hpp"
 #include "commands/doctor/process.hpp"
 #include "launch/launcher.hpp"
 

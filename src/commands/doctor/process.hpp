@@ -23,7 +23,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "commands/doctor/doctor.hpp"
-#include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/facts.hpp"
 #include "commands/doctor/fault.hpp"
 #include "launch/launcher.hpp"
 #include "mpi/session/session.hpp"

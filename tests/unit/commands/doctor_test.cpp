@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/facts.hpp"
 #include "commands/doctor/process.hpp"
 #include "launch/machine.hpp"
 #include "tests/support/common.hpp"
