@@ -10,11 +10,10 @@ namespace rueda {
 namespace {
 
 /// Of one kind, over epochs.
-KindSums sums_of(Epochs epochs, std::size_t global_batch, StepKind kind) {
+KindSums kind_sums(Epochs epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums;
   for (const EpochRecord& epoch : epochs) {
-    EpochSums own = epoch.sums;
-    if (!epoch.written) own = sum_up(epoch.step_records, global_batch);
+    const EpochSums own = sums_of(epoch, global_batch);
     if (kind != StepKind::partial) sums += own.full;
     if (kind != StepKind::full) sums += own.partial;
   }
@@ -132,8 +131,13 @@ std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInf
       epoch.step_records.at(found->rank).size(), epoch.epoch, remedy);
 }
 
+EpochSums sums_of(const EpochRecord& epoch, std::size_t global_batch) {
+  if (epoch.released) return epoch.sums;
+  return sum_up(epoch.step_records, global_batch);
+}
+
 StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind) {
-  KindSums sums = sums_of(epochs, global_batch, kind);
+  KindSums sums = kind_sums(epochs, global_batch, kind);
   StepBreakdown b;
   if (!sums.ranks.empty()) b.steps = sums.ranks.front().steps;
   b.latest = late_rank(sums.ranks);
@@ -174,7 +178,7 @@ EfficiencySeconds efficiency_seconds(const EpochRecord& epoch) {
   EfficiencySeconds result = epoch.efficiency;
   result.seconds = epoch.seconds;
   const auto& records = epoch.step_records;
-  if (epoch.written || records.empty() || epoch.resumed_at_step.value_or(0) > 0) return result;
+  if (epoch.released || records.empty() || epoch.resumed_at_step.value_or(0) > 0) return result;
   std::vector<double> useful(records.size());
   std::vector<double> clocks(records.size());
   for (std::size_t step = 0; step < records.front().size(); ++step) {

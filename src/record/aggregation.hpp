@@ -15,34 +15,9 @@ namespace rueda {
 
 using Epochs = std::span<const EpochRecord>;
 
-/// The rank whose steps are the longest without the phase all_reduce. Seconds per step above the
-/// median of the other ranks; 0 on one rank.
-struct LateRank {
-  std::size_t rank = 0;
-  double useful = 0;      ///< of the step without the all-reduce
-  std::size_t phase = 0;  ///< that is most above
-  double seconds = 0;     ///< of this phase
-};
+/// Made of the steps' records, or as they were kept where the records were released.
+EpochSums sums_of(const EpochRecord& epoch, std::size_t global_batch);
 
-/// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
-struct StepBreakdown {
-  std::size_t steps = 0;
-  std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
-  Spread step;                         ///< the same of the whole step
-  Spread busy;                         ///< inside the all-reduce, hidden or not
-  Spread wait;                         ///< of the busy time, waiting for later ranks
-  Spread transfer;                     ///< of the busy time, the rest: messages
-  Spread add;                          ///< of the busy time, adding
-  Spread prepare;                      ///< of host threads preparing batches
-  Spread copy;                         ///< of copying batches to the device
-  Spread copy_bytes;                   ///< bytes of these copies
-  LateRank latest;
-  Spread slowest;                 ///< over steps, of the slowest rank's seconds
-  double slowest_busy = 0;        ///< mean over steps of the slowest rank's busy time
-  double exposed_transfer = NAN;  ///< mean over steps of the least exposed all-reduce of a rank
-};
-
-/// Uses the steps' records, or their sums where the records were released.
 StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind);
 
 /// The last epochs that follow a first one, up to the next first one; none

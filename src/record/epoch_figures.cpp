@@ -67,10 +67,7 @@ struct BucketTimes {
 
 /// Over steps and ranks.
 std::vector<BucketFigures> bucket_figures(const EpochRecord& epoch, const RunRecord& run) {
-  if (epoch.written) {
-    const Json j = Json::parse(*epoch.written);
-    return read_epoch(JsonView(j)).all_steps.buckets;
-  }
+  if (epoch.released) return epoch.all_steps.buckets;
   std::vector<BucketTimes> times;
   for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
     times.resize(std::max<std::size_t>(times.size(), r.bucket + 1));
@@ -104,10 +101,9 @@ MeanStep mean_step(Epochs epochs, const RunRecord& run, StepKind kind) {
 
 }  // namespace
 
-EpochFigures epoch_figures(const EpochRecord& e, const RunRecord& run) {
+void add_figures(EpochFigures& figures, const EpochRecord& e, const RunRecord& run) {
   const Epochs one(&e, 1);
-  EpochFigures figures;
-  static_cast<EpochFacts&>(figures) = e;
+  figures.of_ranks.clear();
   for (std::size_t rank = 0; rank < e.step_records.size(); ++rank)
     figures.of_ranks.push_back(rank_figures(e.step_records[rank], rank, run.global_batch));
   figures.phases = spread_over(figures.of_ranks);
@@ -115,7 +111,15 @@ EpochFigures epoch_figures(const EpochRecord& e, const RunRecord& run) {
   figures.partial_step = mean_step(one, run, StepKind::partial);
   figures.all_steps = all_steps(one, run);
   figures.efficiency = efficiency_seconds(e);
-  return figures;
+}
+
+void release_steps(EpochRecord& epoch, const RunRecord& run) {
+  if (epoch.released) return;
+  add_figures(epoch, epoch, run);
+  epoch.sums = sum_up(epoch.step_records, run.global_batch);
+  epoch.step_records = {};
+  epoch.bucket_records = {};
+  epoch.released = true;
 }
 
 RunSummary summary_of(const RunRecord& run) {

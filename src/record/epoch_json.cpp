@@ -6,7 +6,7 @@ namespace rueda {
 namespace {
 
 /// The scores of a test that there was not: null.
-Json test_json(const EpochFacts& e) {
+Json test_json(const EpochFigures& e) {
   Json score = fields_json(e.test.value_or(Score()), kTestScoreFields);
   if (!e.test) {
     for (Json& value : score) value = nullptr;
@@ -14,31 +14,41 @@ Json test_json(const EpochFacts& e) {
   return score;
 }
 
-}  // namespace
-
-Json epoch_json(const EpochRecord& e, const RunRecord& run) {
-  if (e.written) {
-    Json j = Json::parse(*e.written);
-    j.erase(kHistorySums);
-    return j;
-  }
-  const EpochFigures figures = epoch_figures(e, run);
-  Json j = fields_json(figures, kEpochFields);
+Json figures_json(const EpochFigures& e) {
+  Json j = fields_json(e, kEpochFields);
   j.update(test_json(e));
-  put_fields(j, figures, kEpochTimeFields);
+  put_fields(j, e, kEpochTimeFields);
   j["energy"]["per_rank"] = values_of(e.rank_energy, &Energy::gpus);
   return j;
 }
 
-EpochFigures read_epoch(const JsonView& j) {
-  EpochFigures e;
+/// What `figures_json` writes of each rank's energy, where the file has it.
+std::vector<Energy> read_rank_energy(const JsonView& energy) {
+  std::vector<Energy> ranks;
+  for (const JsonView& joules : energy.items("per_rank")) {
+    Energy& rank = ranks.emplace_back();
+    if (!joules.is_null()) rank.gpus = joules.number();
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Json epoch_json(const EpochRecord& e, const RunRecord& run) {
+  if (e.released) return figures_json(e);
+  EpochFigures figures = e;
+  add_figures(figures, e, run);
+  return figures_json(figures);
+}
+
+void read_epoch(const JsonView& j, EpochFigures& e) {
   read_fields(j, e, kEpochFields);
   if (j.has("val_loss")) read_fields(j, e.test.emplace(), kTestScoreFields);
   read_fields(j, e, kEpochTimeFields);
   e.ranks = e.of_ranks.size();
   e.train.seconds = e.efficiency.seconds = e.seconds;
   e.energy.images = double(e.train.samples);
-  return e;
+  e.rank_energy = read_rank_energy(j.part("energy"));
 }
 
 Json summary_json(const RunRecord& run) { return fields_json(summary_of(run), kSummaryFields); }

@@ -12,26 +12,27 @@ constexpr std::array kNeeded = {"epoch",         "resumed_at_step",   "val_loss"
                                 "learning_rate", "images_per_second", "parameter_hash",
                                 "ranks"};
 
+/// The sums of an epoch's steps have this name in a history, and are not in run.json.
+constexpr const char* kHistorySums = "sums";
+
 EpochRecord epoch_record(const JsonView& j) {
   for (const char* name : kNeeded) j.at(name);
   EpochRecord e;
-  const EpochFigures figures = read_epoch(j);  // of which only the facts: the rest comes from sums
-  static_cast<EpochFacts&>(e) = static_cast<const EpochFacts&>(figures);
+  read_epoch(j, e);
   if (j.has(kHistorySums)) {
     read_value(j.at(kHistorySums), e.sums);
     for (const KindSums* sums : {&e.sums.full, &e.sums.partial})
       require(sums->ranks.empty() || sums->ranks.size() == e.ranks, "its sums are of other ranks");
   }
-  e.written = share(text_of(j.json()));
+  e.released = true;
   return e;
 }
 
 /// An element of the history's `epochs`, on one line: that of run.json, and the
 /// sums from which a later process makes the figures of several epochs.
 SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
-  if (e.written) return e.written;
   Json j = epoch_json(e, run);
-  j[kHistorySums] = json_of(sum_up(e.step_records, run.global_batch));
+  j[kHistorySums] = json_of(sums_of(e, run.global_batch));
   return share(text_of(j));
 }
 
@@ -66,19 +67,8 @@ void restore_head(RunRecord& run, std::string_view line) {
 
 }  // namespace
 
-void release_steps(EpochRecord& epoch, const RunRecord& run) {
-  if (epoch.written) return;
-  epoch.efficiency = efficiency_seconds(epoch);
-  epoch.written = epoch_text(epoch, run);
-  epoch.sums = sum_up(epoch.step_records, run.global_batch);
-  epoch.step_records = {};
-  epoch.bucket_records = {};
-}
-
-/// Epochs stand on lines of their own, as the run holds them: a checkpoint each
-/// epoch makes no copy of all epochs before, and limits on JSON are limits of
-/// an epoch, not of the whole history.
-TextPieces history_json(const RunRecord& run) {
+/// Limits on JSON are limits of a line, that is of an epoch, not of the whole history.
+TextPieces HistoryWriter::text(const RunRecord& run) {
   Json begin = fields_json(run, kBeginFields);
   put_fields(begin, run, kPastFields);
   std::string head = "{";
@@ -86,14 +76,18 @@ TextPieces history_json(const RunRecord& run) {
     head += text_of(Json(name)) + ":" + text_of(value) + ",";
   TextPieces pieces = {share(head.append(kBeforeEpochs) + "\n")};
   const SharedText comma = share(",\n");
-  for (const EpochRecord& e : run.epochs) {
+  while (lines_.size() < run.epochs.size())
+    lines_.push_back(epoch_text(run.epochs[lines_.size()], run));
+  for (const SharedText& line : lines_) {
     if (pieces.size() > 1) pieces.push_back(comma);
-    pieces.push_back(epoch_text(e, run));
+    pieces.push_back(line);
   }
   if (!run.epochs.empty()) pieces.push_back(share("\n"));
   pieces.push_back(share(std::string(kBehindEpochs) + "\n"));
   return pieces;
 }
+
+TextPieces history_json(const RunRecord& run) { return HistoryWriter().text(run); }
 
 void restore_history(RunRecord& run, const std::string& text, const std::string& what) {
   try {

@@ -66,9 +66,6 @@ inline const std::tuple kTestScoreFields{
     NanField{"val_loss", &Score::loss}, NanField{"val_accuracy", &Score::accuracy},
     IfAny{"val_samples", &Score::samples}, NanField{"val_seconds", &Score::seconds}};
 
-/// Of an epoch in a checkpoint's history, and not in run.json.
-inline constexpr const char* kHistorySums = "sums";
-
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
 /// The object `summary`.

@@ -145,24 +145,24 @@ inline auto fields_of(const RankInfo&) {
                     Field{"startup", only_written(&RankInfo::startup)}};
 }
 
-inline double images_per_second_per_rank(const EpochFacts& e) {
+inline double images_per_second_per_rank(const EpochFigures& e) {
   return e.images_per_second / double(e.ranks);
 }
 
 /// An epoch's scores are nothing but samples where nothing is computed.
-inline const std::tuple kEpochFields{IfAny{"epoch", &EpochFacts::epoch},
-                                     Field{"steps", &EpochFacts::steps},
-                                     IfAny{"batch_per_rank", &EpochFacts::rank_batches},
-                                     IfAny{"resumed_at_step", &EpochFacts::resumed_at_step},
-                                     NanField{"loss", in(&EpochFacts::train, &Score::loss)},
-                                     NanField{"accuracy", in(&EpochFacts::train, &Score::accuracy)},
-                                     Field{"samples", in(&EpochFacts::train, &Score::samples)}};
+inline const std::tuple kEpochFields{IfAny{"epoch", &EpochFigures::epoch},
+                                     Field{"steps", &EpochFigures::steps},
+                                     IfAny{"batch_per_rank", &EpochFigures::rank_batches},
+                                     IfAny{"resumed_at_step", &EpochFigures::resumed_at_step},
+                                     NanField{"loss", in(&EpochFigures::train, &Score::loss)},
+                                     NanField{"accuracy", in(&EpochFigures::train, &Score::accuracy)},
+                                     Field{"samples", in(&EpochFigures::train, &Score::samples)}};
 inline const std::tuple kEpochTimeFields{
-    NanField{"learning_rate", &EpochFacts::learning_rate},
-    Field{"seconds", &EpochFacts::seconds},
-    NanField{"images_per_second", &EpochFacts::images_per_second},
+    NanField{"learning_rate", &EpochFigures::learning_rate},
+    Field{"seconds", &EpochFigures::seconds},
+    NanField{"images_per_second", &EpochFigures::images_per_second},
     Field{"images_per_second_per_rank", images_per_second_per_rank},
-    IfAny{"parameter_hash", &EpochFacts::parameter_hash},
+    IfAny{"parameter_hash", &EpochFigures::parameter_hash},
     PartField{"phases", &EpochFigures::phases, kPhaseFields},
     PartField{"full_step_seconds", in(&EpochFigures::full_step, &MeanStep::slowest), kSpreadFields},
     PartField{"partial_step_seconds", in(&EpochFigures::partial_step, &MeanStep::slowest),
@@ -171,9 +171,9 @@ inline const std::tuple kEpochTimeFields{
     IfAny{"partial_step", &EpochFigures::partial_step},
     PartField{"communication", &EpochFigures::all_steps, kCommunicationFields},
     PartField{"input", &EpochFigures::all_steps, kInputFields},
-    PartField{"efficiency", &EpochFacts::efficiency, kEfficiencyFields},
+    PartField{"efficiency", &EpochFigures::efficiency, kEfficiencyFields},
     IfAny{"ranks", &EpochFigures::of_ranks},
-    PartField{"energy", &EpochFacts::energy, kEnergyFields}};
+    PartField{"energy", &EpochFigures::energy, kEnergyFields}};
 
 /// All of it went to the target, which ends a run.
 inline Json energy_json(const RunSummary& run) {

@@ -42,14 +42,21 @@ void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 /// has the figures of an uninterrupted one.
 TextPieces history_json(const RunRecord& run);
 
-/// Adds to `run` what history_json wrote. Epochs keep their elements of
-/// run.json as they are, and have no records of their steps. Throws InputError,
+/// The same of a run that goes on: it keeps the line of each epoch that it has
+/// written, so that a checkpoint each epoch neither writes nor copies those
+/// before in memory.
+class HistoryWriter {
+ public:
+  TextPieces text(const RunRecord& run);
+
+ private:
+  TextPieces lines_;  ///< by epoch
+};
+
+/// Adds to `run` what history_json wrote. The epochs have figures and sums, and
+/// no records of their steps. Throws InputError,
 /// whose message begins with `what`, where the text is no such history.
 void restore_history(RunRecord& run, const std::string& text, const std::string& what);
-
-/// Replaces the records of an epoch's steps by its element of run.json, so that
-/// memory does not grow with epochs, and their sums, which are much less.
-void release_steps(EpochRecord& epoch, const RunRecord& run);
 
 /// Lines of epochs.csv, the header first if `head` asks for it: numbers as the
 /// epochs' elements of run.json have them, empty where these have none.

@@ -101,6 +101,10 @@ double clock_error(const RunRecord& run) {
   return error;
 }
 
+bool is_finite(const Json& value) {
+  return value.is_number() && std::isfinite(value.get<double>());
+}
+
 }  // namespace
 
 std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run, bool head) {
@@ -115,11 +119,11 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
       names + fmt::format(",{}_seconds,joules\r\n", fmt::join(kPhaseNames, "_seconds,"));
   if (!head) text.clear();
   for (const EpochRecord& epoch : epochs) {
-    const Json j = Json::parse(text_of(epoch_json(epoch, run)));  // NaN is null in the text
+    const Json j = epoch_json(epoch, run);
     for (const std::string& place : places) {
       const Json::json_pointer at(place);
       const Json value = j.value(at, Json());
-      if (value.is_number()) text += value.dump();
+      if (is_finite(value)) text += value.dump();
       if (value.is_array()) text += std::to_string(value.size());
       text += place == places.back() ? "\r\n" : ",";
     }

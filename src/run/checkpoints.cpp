@@ -123,7 +123,7 @@ void RunCheckpoints::save(const TrainPosition& position, std::span<float> veloci
     download(replica_.parameters(), copy.parameters);
     download(replica_.running_statistics(), copy.statistics);
     download(velocities, copy.velocities);
-    copy.history = history_json(run_);
+    copy.history = history_.text(run_);
     writer_->write(manifest_at(position), pause.seconds());
   });
 }

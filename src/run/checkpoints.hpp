@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/replica.hpp"
+#include "record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_record.hpp"
 #include "run/checkpoint/checkpoint.hpp"
@@ -74,6 +75,7 @@ class RunCheckpoints {
   Replica& replica_;
   RunRecord& run_;
   std::vector<std::string> data_;
+  HistoryWriter history_;
   std::unique_ptr<CheckpointWriter> writer_;  ///< on rank 0
 };
 

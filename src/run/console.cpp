@@ -5,16 +5,21 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "record/aggregation.hpp"
+#include "record/run_figures.hpp"
 #include "record/run_json.hpp"
 #include "record/run_pace.hpp"
 
 namespace rueda {
 
 Console::Console(const RunRecord& run, bool speaks, const ReduceJournal& journal)
-    : epochs_(run.config.training.epochs), steps_(run.steps_per_epoch), journal_(journal) {
+    : epochs_(run.config.training.epochs),
+      steps_(run.steps_per_epoch),
+      pace_(run.epochs.size(), steady_seconds()),
+      journal_(journal) {
   const Terminal terminal = speaks ? Terminal::of_stdout() : Terminal();
   mode_ = progress_mode(run.config.output.progress, terminal);
   if (!speaks) return;
@@ -67,10 +72,12 @@ void Console::on_epoch(RunRecord& run) {
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
                    finished == 1 && run.resumptions.empty());
+  release_steps(run.epochs.back(), run);
   append_to_file(directory / kEpochsCsvName, epochs_csv(std::span(run.epochs).last(1), run, false));
-  // The last one's buckets stand for all in the summary.
-  if (finished > 1) release_steps(run.epochs[finished - 2], run);
+  const double now = steady_seconds();
+  if (!pace_.due(finished, now)) return;
   write_run_json(directory / kRunJsonName, run);
+  pace_.wrote(finished, now, steady_seconds());
 }
 
 void Console::tell_gap() {

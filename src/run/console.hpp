@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "display/run_text.hpp"
+#include "record/write_pace.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/trainer.hpp"
 #include "run/live_status.hpp"
@@ -13,8 +14,8 @@
 namespace rueda {
 
 /// What rank 0 shows and writes while a run trains: the bar, a line per epoch,
-/// status.json, and run.json and the CSV files after every epoch, so that an interrupted run
-/// leaves what it had. Other ranks' consoles are silent.
+/// status.json, and run.json and the CSV files after every epoch (run.json after some, where
+/// epochs are very short), so that an interrupted run leaves what it had. Other ranks' consoles are silent.
 class Console final : public TrainObserver {
  public:
   Console(const RunRecord& run, bool speaks, const ReduceJournal& journal);
@@ -39,6 +40,7 @@ class Console final : public TrainObserver {
   std::size_t epochs_;
   std::size_t epoch_ = 0;  ///< of the last step
   std::size_t steps_;
+  WritePace pace_;
   ProgressChoice mode_;
   bool disturbed_ = false;          ///< and it was said
   std::optional<ProgressBar> bar_;  ///< where it speaks

@@ -44,7 +44,7 @@ void read_ranks(RunResult& run, const JsonView& j) {
 
 void read_epochs(RunResult& run, const JsonView& j) {
   for (const JsonView& e : j.items("epochs")) {
-    run.epochs.push_back(read_epoch(e));
+    read_epoch(e, run.epochs.emplace_back());
     if (!(run.epochs.back().seconds > 0)) e.at("seconds").refuse("is not positive");
   }
 }

@@ -12,6 +12,7 @@
 #include "rueda/backend/precision.hpp"
 #include "rueda/model/work.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/epoch_figures.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {
@@ -21,37 +22,6 @@ namespace rueda {
 enum class StepKind { full, partial, all };
 
 bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept;
-
-/// Sums over steps of one rank. Seconds, bytes.
-struct RankSums {
-  std::size_t steps = 0;
-  std::size_t samples = 0;
-  double seconds = 0;
-  PhaseSeconds phases{};
-  double busy = 0, wait = 0, add = 0;  ///< in the all-reduce
-  double prepare = 0, copy = 0, copy_bytes = 0;
-  double cores_got = 0, cores_wanted = 0;  ///< as StepRecord::cores
-
-  void operator+=(const StepRecord& step);
-  void operator+=(const RankSums& other);
-};
-
-/// Steps of one kind: enough for means, and for the spread of the slowest rank's time.
-struct KindSums {
-  std::vector<RankSums> ranks;
-  std::vector<double> slowest;       ///< by step: the slowest rank's seconds
-  std::vector<double> slowest_busy;  ///< by step: the longest time in the all-reduce
-  /// By step: the shortest time that a rank was blocked by the all-reduce. It is the last to
-  /// arrive, and waits for messages and adding alone. Empty in checkpoints of older versions.
-  std::vector<double> least_exposed;
-
-  void operator+=(const KindSums& other);
-};
-
-/// The sums that stand for an epoch's steps once these are released.
-struct EpochSums {
-  KindSums full, partial;
-};
 
 /// `records` are [rank][step]; every rank has the same steps.
 EpochSums sum_up(const ByRank<StepRecord>& records, std::size_t global_batch);
@@ -74,14 +44,6 @@ struct RankInfo {
 
 /// Of all ranks. A GPU that several ranks share counts once.
 Energy total_energy(const std::vector<Energy>& of_ranks, const std::vector<RankInfo>& ranks);
-
-/// Loss and accuracy over a whole split, all ranks, exact sample count.
-struct Score {
-  double loss = 0;
-  double accuracy = 0;
-  std::size_t samples = 0;
-  double seconds = 0;
-};
 
 /// Running totals of an epoch or an evaluation.
 struct Totals {
@@ -115,37 +77,14 @@ struct TrainPosition {
   std::vector<std::size_t> shares = {};
 };
 
-/// What is known of an epoch, whether it was just trained or read from a file.
-struct EpochFacts {
-  std::size_t epoch = 0;  ///< from 1
-  std::size_t steps = 0;
-  std::size_t ranks = 0;
-  std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
-  Score train;                            ///< running score of the epoch's own steps
-  std::optional<Score> test;
-  double learning_rate = 0;      ///< in its last step
-  double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
-  double images_per_second = 0;  ///< train.samples / seconds
-  std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
-  /// Where a process resumed a run with this epoch: the steps of it that an
-  /// earlier process took. There are no records of these, and the time includes
-  /// warming up.
-  std::optional<std::size_t> resumed_at_step;
-  Energy energy;                 ///< of all ranks and steps
-  EfficiencySeconds efficiency;  ///< see efficiency_seconds
-};
-
-/// One epoch, complete on rank 0 only.
-struct EpochRecord : EpochFacts {
-  ByRank<StepRecord> step_records;      ///< [rank][step]; see `written`
+/// One epoch, complete on rank 0 only. It has the records of its steps until
+/// release_steps makes figures and sums of them, so that long runs need no more
+/// memory than short ones.
+struct EpochRecord : EpochFigures {
+  ByRank<StepRecord> step_records;      ///< [rank][step]
   ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;         ///< [rank]
-  /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.
-  std::vector<Energy> rank_energy;
-  /// Its element of run.json once that is written for good. The records of its
-  /// steps are released then, so that long runs need no more memory than short
-  /// ones, and `sums` and `efficiency` stand for them.
-  SharedText written;
+  bool released = false;                ///< the figures and `sums` stand for the records
   EpochSums sums;
 };
 

@@ -14,7 +14,7 @@ inline double guessing_loss(std::size_t classes) { return std::log(double(classe
 /// Whether the training loss of an epoch is far above that of guessing: a
 /// network that has learned nothing is better. The mean of the first epoch has
 /// the first steps of random weights in it, hence the larger factor.
-inline bool has_diverged(const EpochFacts& epoch, std::size_t classes) {
+inline bool has_diverged(const EpochFigures& epoch, std::size_t classes) {
   const double factor = epoch.epoch > 1 ? 2 : 10;
   return epoch.train.loss > factor * guessing_loss(classes);
 }

@@ -340,7 +340,7 @@ TEST_CASE("result table: only a factor that is low is said to be", "[result_tabl
   RunRecord run = test::sample_run();
   const auto text = [&run](const EfficiencySeconds& seconds) {
     for (EpochRecord& epoch : run.epochs) {
-      epoch.written = std::make_shared<const std::string>();
+      epoch.released = true;
       epoch.sums = sum_up(epoch.step_records, 128);
       epoch.efficiency = seconds;
       epoch.seconds = 1;

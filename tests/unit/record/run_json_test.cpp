@@ -11,8 +11,11 @@
 #include "display/run_text.hpp"
 #include "record/aggregation.hpp"
 #include "record/recorded_options.hpp"
+#include "record/run_figures.hpp"
+#include "record/write_pace.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
+#include "written_files.hpp"
 
 using namespace rueda;
 namespace fs = std::filesystem;
@@ -131,13 +134,71 @@ TEST_CASE("run.json: where it cannot be written", "[run_json]") {
 TEST_CASE("steps that were released leave run.json as it was", "[run_json]") {
   RunRecord run = test::sample_run(4, 2);
   const std::string before = to_json(run);
-  for (std::size_t i = 0; i < 2; ++i) release_steps(run.epochs[i], run);
+  for (EpochRecord& epoch : run.epochs) release_steps(epoch, run);
   CHECK(run.epochs[0].step_records.empty());
   CHECK(run.epochs[1].bucket_records.empty());
   CHECK(to_json(run) == before);
   release_steps(run.epochs[1], run);  // once more changes nothing
   CHECK(to_json(run) == before);
   CHECK(result_table(run) == result_table(test::sample_run(4, 2)));
+}
+
+TEST_CASE("epochs of a history have the text in run.json that they had before", "[run_json]") {
+  RunRecord run = test::full_run();
+  run.epochs[0].rank_energy = {{NAN, 60}, {0.1 + 0.2, 0}};
+  const std::string before = to_json(run);
+  RunRecord back = run;
+  back.epochs.clear();
+  restore_history(back, join(history_json(run)), "x");
+  back.total_seconds = run.total_seconds;
+  REQUIRE(back.epochs.at(0).step_records.empty());
+  const auto epochs = [](const std::string& text) {
+    return nlohmann::ordered_json::parse(text).at("epochs").dump(1);
+  };
+  CHECK(epochs(to_json(back)) == epochs(before));
+  CHECK(nlohmann::json::parse(to_json(back)).at("summary") ==
+        nlohmann::json::parse(before).at("summary"));
+  CHECK(epochs_csv(back.epochs, back, true) == epochs_csv(run.epochs, run, true));
+}
+
+TEST_CASE("a history that is written epoch by epoch is that of the whole run", "[run_json]") {
+  RunRecord run = test::sample_run(4, 2);
+  const std::vector<EpochRecord> all = run.epochs;
+  run.epochs.clear();
+  HistoryWriter writer;
+  TextPieces last;
+  for (const EpochRecord& epoch : all) {
+    run.epochs.push_back(epoch);
+    const TextPieces now = writer.text(run);
+    CHECK(join(now) == join(history_json(run)));
+    // The lines of the epochs before are those that were written before.
+    for (std::size_t piece = 1; piece + 2 < last.size(); ++piece)
+      CHECK((piece % 2 == 0 || now.at(piece) == last[piece]));
+    last = now;
+  }
+}
+
+TEST_CASE("run.json is written after each epoch, or seldom enough", "[run_json]") {
+  WritePace pace(0, 100);
+  CHECK(pace.due(1, 100));
+  pace.wrote(1, 100, 101);  // a second, so that 50 seconds are long enough
+  CHECK(pace.due(2, 101));
+  pace.wrote(80, 200, 201);
+  CHECK_FALSE(pace.due(81, 249));
+  CHECK(pace.due(81, 250));
+  CHECK_FALSE(pace.due(90, 202));
+  CHECK(pace.due(91, 202));
+  // However short they are: few epochs are written at once, many at growing intervals.
+  std::size_t epochs = 0, written = 0;
+  WritePace quick(0, 0);
+  for (std::size_t epoch = 1; epoch <= 1000; ++epoch) {
+    if (!quick.due(epoch, 0)) continue;
+    CHECK((epoch > 8 || epochs == epoch - 1));
+    quick.wrote(epochs = epoch, 0, 1);
+    written += epoch;
+  }
+  CHECK(epochs > 1000 - 1000 / 8);
+  CHECK(written < 10 * 1000);
 }
 
 TEST_CASE("epochs stand in run.json as if they were dumped with it", "[run_json]") {
@@ -162,7 +223,7 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   run.epochs[2].test.reset();
   run.epochs[2].train.loss = std::numeric_limits<double>::quiet_NaN();  // of a timed run
   run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
-  run.epochs[1].energy = {300, 60};
+  run.epochs[1].energy = {300, 60, double(run.epochs[1].train.samples)};
   const std::string history = join(history_json(run));
   RunRecord back = test::sample_run();
   back.epochs.clear();
@@ -322,18 +383,18 @@ TEST_CASE("a history of many epochs on many ranks is read as it was written", "[
   RunRecord run = test::sample_run();
   run.epochs.resize(1);
   std::istringstream lines(join(history_json(run)));
-  std::string epoch;
-  std::getline(lines, epoch);
+  std::string head, epoch;
+  std::getline(lines, head);
   std::getline(lines, epoch);
   // Together more values than one JSON may have.
   epoch.back() = ',';
   epoch += "\"more\":[0";
   for (int i = 0; i < 500'000; ++i) epoch += ",1";
   epoch += "]}";
-  run.epochs.assign(21, run.epochs[0]);
-  for (EpochRecord& e : run.epochs) e.written = share(epoch);
+  std::string history = head + "\n" + epoch;
+  for (int i = 1; i < 21; ++i) history += ",\n" + epoch;
   RunRecord back;
-  restore_history(back, join(history_json(run)), "x");
+  restore_history(back, history + "\n]}\n", "x");
   CHECK(back.epochs.size() == 21);
 }
 

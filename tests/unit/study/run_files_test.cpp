@@ -82,7 +82,8 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
 TEST_CASE("what is read of an epoch and of a run is written alike", "[study]") {
   ordered_json document = sample_json();
   for (ordered_json& written : document["epochs"]) {
-    const EpochFigures read = read_epoch(JsonView(written));
+    EpochFigures read;
+    read_epoch(JsonView(written), read);
     ordered_json again = fields_json(read, kEpochFields);
     again.update(fields_json(read.test.value(), kTestScoreFields));
     put_fields(again, read, kEpochTimeFields);

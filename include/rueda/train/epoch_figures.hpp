@@ -1,0 +1,146 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/statistics.hpp"
+#include "rueda/backend/device_monitor.hpp"
+#include "rueda/train/timings.hpp"
+
+namespace rueda {
+
+// What a run keeps of an epoch, and run.json says of it. Seconds, bytes; unknown
+// numbers are NaN.
+
+/// Loss and accuracy over a whole split, all ranks, exact sample count.
+struct Score {
+  double loss = 0;
+  double accuracy = 0;
+  std::size_t samples = 0;
+  double seconds = 0;
+};
+
+/// Sums over steps of one rank. Seconds, bytes.
+struct RankSums {
+  std::size_t steps = 0;
+  std::size_t samples = 0;
+  double seconds = 0;
+  PhaseSeconds phases{};
+  double busy = 0, wait = 0, add = 0;  ///< in the all-reduce
+  double prepare = 0, copy = 0, copy_bytes = 0;
+  double cores_got = 0, cores_wanted = 0;  ///< as StepRecord::cores
+
+  void operator+=(const StepRecord& step);
+  void operator+=(const RankSums& other);
+};
+
+/// Steps of one kind: enough for means, and for the spread of the slowest rank's time.
+struct KindSums {
+  std::vector<RankSums> ranks;
+  std::vector<double> slowest;       ///< by step: the slowest rank's seconds
+  std::vector<double> slowest_busy;  ///< by step: the longest time in the all-reduce
+  /// By step: the shortest time that a rank was blocked by the all-reduce. It is the last to
+  /// arrive, and waits for messages and adding alone. Empty in checkpoints of older versions.
+  std::vector<double> least_exposed;
+
+  void operator+=(const KindSums& other);
+};
+
+/// Sums of an epoch's steps, from which the figures of several epochs are made.
+struct EpochSums {
+  KindSums full, partial;
+};
+
+/// The rank whose steps are the longest without the phase all_reduce. Seconds per step above the
+/// median of the other ranks; 0 on one rank.
+struct LateRank {
+  std::size_t rank = 0;
+  double useful = 0;      ///< of the step without the all-reduce
+  std::size_t phase = 0;  ///< that is most above
+  double seconds = 0;     ///< of this phase
+};
+
+/// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
+struct StepBreakdown {
+  std::size_t steps = 0;
+  std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
+  Spread step;                         ///< the same of the whole step
+  Spread busy;                         ///< inside the all-reduce, hidden or not
+  Spread wait;                         ///< of the busy time, waiting for later ranks
+  Spread transfer;                     ///< of the busy time, the rest: messages
+  Spread add;                          ///< of the busy time, adding
+  Spread prepare;                      ///< of host threads preparing batches
+  Spread copy;                         ///< of copying batches to the device
+  Spread copy_bytes;                   ///< bytes of these copies
+  LateRank latest;
+  Spread slowest;                 ///< over steps, of the slowest rank's seconds
+  double slowest_busy = 0;        ///< mean over steps of the slowest rank's busy time
+  double exposed_transfer = NAN;  ///< mean over steps of the least exposed all-reduce of a rank
+};
+
+/// One bucket of gradients, over steps and ranks.
+struct BucketFigures {
+  double bytes = NAN;
+  Spread queued;  ///< from the moment it was complete until its all-reduce began
+  Spread busy;    ///< in the all-reduce
+  Spread wait;    ///< of this, for later ranks
+  Spread transfer, add;
+};
+
+/// Steps of one kind. `steps` is 0 if there was none.
+struct MeanStep : StepBreakdown {
+  MeanStep() = default;
+  explicit MeanStep(const StepBreakdown& mean) : StepBreakdown(mean) {}
+};
+
+/// Steps of both kinds together, and what they summed.
+struct AllSteps : StepBreakdown {
+  double bytes = NAN;               ///< summed in a step
+  double algbw = NAN, busbw = NAN;  ///< GB/s, of the slowest rank's busy time
+  std::vector<BucketFigures> buckets;
+
+  AllSteps() = default;
+  explicit AllSteps(const StepBreakdown& mean) : StepBreakdown(mean) {}
+};
+
+/// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
+struct RankFigures : RankSums {
+  std::size_t rank = 0;
+  double core_share = NAN;  ///< of the time of its cores that it got
+  Spread full_step;         ///< seconds of its full steps
+  Spread full_compute;      ///< the same without what it waited for the all-reduce
+};
+
+/// One epoch: an element of run.json's `epochs`, whether it was just trained or
+/// read from a file.
+struct EpochFigures {
+  std::size_t epoch = 0;  ///< from 1
+  std::size_t steps = 0;
+  std::size_t ranks = 0;
+  std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
+  Score train;                            ///< running score of the epoch's own steps
+  std::optional<Score> test;
+  double learning_rate = 0;      ///< in its last step
+  double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
+  double images_per_second = 0;  ///< train.samples / seconds
+  std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
+  /// Where a process resumed a run with this epoch: the steps of it that an
+  /// earlier process took. There are no records of these, and the time includes
+  /// warming up.
+  std::optional<std::size_t> resumed_at_step;
+  Energy energy;                 ///< of all ranks and steps
+  EfficiencySeconds efficiency;  ///< see efficiency_seconds
+  // What follows is made of the steps' records.
+  std::array<Spread, kPhases> phases;  ///< sums over all its steps, over ranks
+  MeanStep full_step, partial_step;
+  AllSteps all_steps;
+  std::vector<RankFigures> of_ranks;
+  /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.
+  std::vector<Energy> rank_energy;
+};
+
+}  // namespace rueda
