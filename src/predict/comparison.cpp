@@ -43,7 +43,7 @@ CostModel with_buckets_of(CostModel model, const RunResult& run, const Graph& gr
 
 /// Seconds of a step's sums, without waiting for ranks that come later.
 double summing_seconds(const RunResult& run) {
-  return run.summary.all_steps.transfer.mean + run.summary.all_steps.add.mean;
+  return run.summary.all_steps.mean.transfer.mean + run.summary.all_steps.mean.add.mean;
 }
 
 bool is_unknown(double error) { return !std::isfinite(error); }
@@ -79,7 +79,7 @@ std::size_t only_ranks_of(const Runs& runs, const Benches& benches) {
 Fields fields_of(const RunResult& run, const Observation& seen, const Forecast& forecast,
                  const char* fitted, double error) {
   const StepForecast& step = forecast.full;
-  const MeanStep& measured = run.summary.full_step;
+  const StepBreakdown& measured = run.summary.full_step;
   const double exposed = measured.phases[kAllReduce].mean;
   const char* overlap = run.overlaps ? "on" : "off";
   return {{"ranks", "P", Show::count, double(seen.ranks)},
@@ -201,7 +201,7 @@ Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& be
     if (is_of_network(run, fit)) {
       const auto [compute, rest, late, exposed, all_reduce] =
           forecast_epoch(with_buckets_of(fit.model, run, graph), scenario_of(run)).full;
-      const MeanStep& measured = run.summary.full_step;
+      const StepBreakdown& measured = run.summary.full_step;
       const double waited = measured.phases[kAllReduce].mean;
       steps.push_back((measured.step.mean - waited) / (compute + rest) - 1);
       if (run.sums_go_over_links()) sums.push_back(summing_seconds(run) / all_reduce - 1);

@@ -14,8 +14,8 @@ constexpr std::size_t kFormat = 1;
 const std::string kRemedy = "give a file that rueda bench all-reduce --json wrote";
 
 const std::tuple kRowFields{
-    ShownField{"algorithm", &BenchRow::algorithm}, Field{"bytes", &BenchRow::bytes},
-    Field{"median_seconds", &BenchRow::median}, IfAny{"seconds", &BenchRow::seconds}};
+    Field{"algorithm", &BenchRow::algorithm, shown}, Field{"bytes", &BenchRow::bytes},
+    Field{"median_seconds", &BenchRow::median}, Field{"seconds", &BenchRow::seconds, if_any}};
 
 BenchRow row_of(const JsonView& j) {
   BenchRow row;

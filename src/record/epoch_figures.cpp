@@ -81,22 +81,18 @@ std::vector<BucketFigures> bucket_figures(const EpochRecord& epoch, const RunRec
 
 /// Buckets are those of the last epoch.
 AllSteps all_steps(Epochs epochs, const RunRecord& run) {
-  AllSteps all(break_down(epochs, run.global_batch, StepKind::all));
+  AllSteps all{.mean = break_down(epochs, run.global_batch, StepKind::all)};
   std::size_t ranks = run.ranks.size();
   if (!epochs.empty()) {
     ranks = epochs.back().ranks;
     all.buckets = bucket_figures(epochs.back(), run);
   }
   all.bytes = double(run.gradient_bytes);
-  if (const auto rate = bandwidth(all.bytes, all.slowest_busy, ranks)) {
+  if (const auto rate = bandwidth(all.bytes, all.mean.slowest_busy, ranks)) {
     all.algbw = rate->algbw;
     all.busbw = rate->busbw;
   }
   return all;
-}
-
-MeanStep mean_step(Epochs epochs, const RunRecord& run, StepKind kind) {
-  return MeanStep(break_down(epochs, run.global_batch, kind));
 }
 
 }  // namespace
@@ -107,8 +103,8 @@ void add_figures(EpochFigures& figures, const EpochRecord& e, const RunRecord& r
   for (std::size_t rank = 0; rank < e.step_records.size(); ++rank)
     figures.of_ranks.push_back(rank_figures(e.step_records[rank], rank, run.global_batch));
   figures.phases = spread_over(figures.of_ranks);
-  figures.full_step = mean_step(one, run, StepKind::full);
-  figures.partial_step = mean_step(one, run, StepKind::partial);
+  figures.full_step = break_down(one, run.global_batch, StepKind::full);
+  figures.partial_step = break_down(one, run.global_batch, StepKind::partial);
   figures.all_steps = all_steps(one, run);
   figures.efficiency = efficiency_seconds(e);
 }
@@ -131,7 +127,7 @@ RunSummary summary_of(const RunRecord& run) {
           .epoch_seconds = steady.epoch_seconds,
           .images_per_second = steady.images_per_second,
           .includes_warm_up = steady.includes_warm_up,
-          .full_step = mean_step(steady.epochs, run, StepKind::full),
+          .full_step = break_down(steady.epochs, run.global_batch, StepKind::full),
           .efficiency = steady.efficiency,
           .all_steps = all_steps(steady.epochs, run),
           .startup_seconds = startup_seconds(run.ranks),

@@ -53,7 +53,7 @@ inline auto fields_of(const ClassScore&) {
 inline auto fields_of(const SampleImage&) {
   return std::tuple{Field{"image", &SampleImage::image}, Field{"label", &SampleImage::label},
                     Field{"predicted", &SampleImage::predicted},
-                    NanField{"probability", &SampleImage::probability},
+                    Field{"probability", &SampleImage::probability, or_nan},
                     Field{"rgb", &SampleImage::rgb}};
 }
 inline auto fields_of(const SampleImages&) {
@@ -64,6 +64,6 @@ inline auto fields_of(const SampleImages&) {
 /// The scores are kTestScoreFields.
 inline const std::tuple kAnswerFields{Field{"confusion", &EvaluationRecord::confusion},
                                       Field{"classes", &EvaluationRecord::classes},
-                                      IfAny{"samples", &EvaluationRecord::samples}};
+                                      Field{"samples", &EvaluationRecord::samples, if_any}};
 
 }  // namespace rueda

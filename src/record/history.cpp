@@ -42,7 +42,7 @@ const std::tuple kBeginFields{Field{"started_at", &RunRecord::started_at},
 constexpr const char* kTotalSeconds = "total_seconds";
 const std::tuple kPastFields{Field{"checkpoints", &RunRecord::checkpoints},
                              Field{"audit", &RunRecord::audit},
-                             NanField{kTotalSeconds, &RunRecord::total_seconds}};
+                             Field{kTotalSeconds, &RunRecord::total_seconds, or_nan}};
 constexpr std::string_view kBeforeEpochs = "\"epochs\":[";
 constexpr std::string_view kBehindEpochs = "]}";
 

@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 
 /// Over ranks.
 inline auto fields_of(const Spread&) {
-  return std::tuple{NanField{"min", &Spread::min}, NanField{"mean", &Spread::mean},
-                    NanField{"max", &Spread::max}};
+  return std::tuple{Field{"min", &Spread::min, or_nan}, Field{"mean", &Spread::mean, or_nan},
+                    Field{"max", &Spread::max, or_nan}};
 }
 
 /// The names of the phases and their values.
@@ -33,26 +33,31 @@ inline auto fields_of(const CheckpointRecord&) {
                     Field{"epochs", &CheckpointRecord::epochs},
                     Field{"steps", &CheckpointRecord::steps},
                     Field{"bytes", &CheckpointRecord::bytes},
-                    NanField{"pause_seconds", &CheckpointRecord::pause_seconds},
-                    NanField{"write_seconds", &CheckpointRecord::write_seconds}};
+                    Field{"pause_seconds", &CheckpointRecord::pause_seconds, or_nan},
+                    Field{"write_seconds", &CheckpointRecord::write_seconds, or_nan}};
 }
 inline auto fields_of(const AuditRecord&) {
   return std::tuple{Field{"steps", &AuditRecord::steps}, Field{"findings", &AuditRecord::findings}};
 }
 /// Of the steps of a rank: what run.json adds up over epochs.
 inline auto fields_of(const RankSums&) {
-  return std::tuple{
-      Field{"steps", &RankSums::steps},      Field{"samples", &RankSums::samples},
-      Field{"seconds", &RankSums::seconds},  Field{"phases", &RankSums::phases},
-      Field{"busy", &RankSums::busy},        Field{"wait", &RankSums::wait},
-      Field{"add", &RankSums::add},          Field{"prepare", &RankSums::prepare},
-      Field{"copy", &RankSums::copy},        Field{"copy_bytes", &RankSums::copy_bytes},
-      NanField{"got", &RankSums::cores_got}, NanField{"wanted", &RankSums::cores_wanted}};
+  return std::tuple{Field{"steps", &RankSums::steps},
+                    Field{"samples", &RankSums::samples},
+                    Field{"seconds", &RankSums::seconds},
+                    Field{"phases", &RankSums::phases},
+                    Field{"busy", &RankSums::busy},
+                    Field{"wait", &RankSums::wait},
+                    Field{"add", &RankSums::add},
+                    Field{"prepare", &RankSums::prepare},
+                    Field{"copy", &RankSums::copy},
+                    Field{"copy_bytes", &RankSums::copy_bytes},
+                    Field{"got", &RankSums::cores_got, or_nan},
+                    Field{"wanted", &RankSums::cores_wanted, or_nan}};
 }
 inline auto fields_of(const KindSums&) {
   return std::tuple{Field{"ranks", &KindSums::ranks}, Field{"slowest", &KindSums::slowest},
                     Field{"slowest_busy", &KindSums::slowest_busy},
-                    IfAny{"least_exposed", &KindSums::least_exposed}};
+                    Field{"least_exposed", &KindSums::least_exposed, if_any}};
 }
 inline auto fields_of(const EpochSums&) {
   return std::tuple{Field{"full", &EpochSums::full}, Field{"partial", &EpochSums::partial}};
@@ -63,8 +68,8 @@ inline auto fields_of(const Resumption&) {
                     Field{"world_size", &Resumption::ranks}};
 }
 inline const std::tuple kTestScoreFields{
-    NanField{"val_loss", &Score::loss}, NanField{"val_accuracy", &Score::accuracy},
-    IfAny{"val_samples", &Score::samples}, NanField{"val_seconds", &Score::seconds}};
+    Field{"val_loss", &Score::loss, or_nan}, Field{"val_accuracy", &Score::accuracy, or_nan},
+    Field{"val_samples", &Score::samples, if_any}, Field{"val_seconds", &Score::seconds, or_nan}};
 
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);

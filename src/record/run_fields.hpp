@@ -6,7 +6,6 @@
 #include "record/run_figures.hpp"
 
 // The fields of run.json's ranks, epochs and summary.
-// Functions are only written: they follow from the members.
 
 namespace rueda {
 
@@ -16,112 +15,106 @@ inline double images_per_joule(const Energy& e) { return e.images / e.gpus; }
 
 /// NaN and infinity are null in the text.
 inline const std::tuple kEnergyFields{
-    NanField{"joules", &Energy::gpus},          NanField{"host_joules", &Energy::hosts},
-    Field{"total_joules", &Energy::total},      Field{"includes", &Energy::includes},
-    Field{"watt_hours", watt_hours_of},         Field{"joules_per_image", joules_per_image},
-    Field{"images_per_joule", images_per_joule}};
+    Field{"joules", &Energy::gpus, or_nan},       Field{"host_joules", &Energy::hosts, or_nan},
+    Derived{"total_joules", &Energy::total},      Derived{"includes", &Energy::includes},
+    Derived{"watt_hours", watt_hours_of},         Derived{"joules_per_image", joules_per_image},
+    Derived{"images_per_joule", images_per_joule}};
 
 inline const std::tuple kEfficiencyFields{
-    NanField{"useful_mean", &EfficiencySeconds::useful_mean},
-    NanField{"useful_max", &EfficiencySeconds::useful_max},
-    NanField{"ideal_network", &EfficiencySeconds::ideal_network},
-    Field{"load_balance", &EfficiencySeconds::load_balance},
-    Field{"serialisation", &EfficiencySeconds::serialisation},
-    Field{"transfer", &EfficiencySeconds::transfer},
-    Field{"communication", &EfficiencySeconds::communication},
-    Field{"parallel", &EfficiencySeconds::parallel}};
+    Field{"useful_mean", &EfficiencySeconds::useful_mean, or_nan},
+    Field{"useful_max", &EfficiencySeconds::useful_max, or_nan},
+    Field{"ideal_network", &EfficiencySeconds::ideal_network, or_nan},
+    Derived{"load_balance", &EfficiencySeconds::load_balance},
+    Derived{"serialisation", &EfficiencySeconds::serialisation},
+    Derived{"transfer", &EfficiencySeconds::transfer},
+    Derived{"communication", &EfficiencySeconds::communication},
+    Derived{"parallel", &EfficiencySeconds::parallel}};
 
 inline const std::tuple kSpreadFields{Field{"count", &Spread::count},
-                                      NanField{"min", &Spread::min},
-                                      NanField{"mean", &Spread::mean},
-                                      NanField{"median", &Spread::median},
-                                      NanField{"p90", &Spread::p90},
-                                      NanField{"max", &Spread::max},
-                                      NanField{"deviation", &Spread::deviation}};
+                                      Field{"min", &Spread::min, or_nan},
+                                      Field{"mean", &Spread::mean, or_nan},
+                                      Field{"median", &Spread::median, or_nan},
+                                      Field{"p90", &Spread::p90, or_nan},
+                                      Field{"max", &Spread::max, or_nan},
+                                      Field{"deviation", &Spread::deviation, or_nan}};
 
-/// The value of one phase.
-template <std::size_t phase>
-struct OfPhase {
-  auto& operator()(auto& values) const { return values[phase]; }
-};
 template <std::size_t... phases>
 auto phase_fields(std::index_sequence<phases...>) {
-  return std::tuple{IfAny{kPhaseNames[phases].data(), OfPhase<phases>()}...};
+  return std::tuple{Field{kPhaseNames[phases].data(), element<phases>, if_any}...};
 }
 /// The phases by name.
 inline const auto kPhaseFields = phase_fields(std::make_index_sequence<kPhases>());
 
 /// What a mean step waited for.
 template <Phase phase>
-struct Exposed {
-  auto& operator()(auto& steps) const { return steps.phases[std::size_t(phase)]; }
-};
+inline constexpr auto exposed = in(&StepBreakdown::phases, element<std::size_t(phase)>);
 
-inline auto fields_of(const MeanStep&) {
+inline auto fields_of(const StepBreakdown&) {
   return std::tuple{Field{"count", &StepBreakdown::steps},
-                    IfAny{"seconds", &StepBreakdown::step},
-                    PartField{"phases", &StepBreakdown::phases, kPhaseFields},
-                    IfAny{"all_reduce_busy", &StepBreakdown::busy},
-                    IfAny{"all_reduce_wait", &StepBreakdown::wait},
-                    IfAny{"all_reduce_transfer", &StepBreakdown::transfer},
-                    IfAny{"all_reduce_add", &StepBreakdown::add}};
+                    Field{"seconds", &StepBreakdown::step, if_any},
+                    Field{"phases", &StepBreakdown::phases, kPhaseFields, if_any},
+                    Field{"all_reduce_busy", &StepBreakdown::busy, if_any},
+                    Field{"all_reduce_wait", &StepBreakdown::wait, if_any},
+                    Field{"all_reduce_transfer", &StepBreakdown::transfer, if_any},
+                    Field{"all_reduce_add", &StepBreakdown::add, if_any}};
 }
 /// Null if there was none.
-inline Json json_of(const MeanStep& step) {
+inline Json json_of(const StepBreakdown& step) {
   if (step.steps == 0) return nullptr;
   return fields_json(step, fields_of(step));
 }
 
 inline auto fields_of(const BucketFigures&) {
-  return std::tuple{WholeField{"bytes", &BucketFigures::bytes},
-                    PartField{"queued", &BucketFigures::queued, kSpreadFields},
-                    PartField{"busy", &BucketFigures::busy, kSpreadFields},
-                    PartField{"wait", &BucketFigures::wait, kSpreadFields},
-                    PartField{"transfer", &BucketFigures::transfer, kSpreadFields},
-                    PartField{"add", &BucketFigures::add, kSpreadFields}};
+  return std::tuple{Field{"bytes", &BucketFigures::bytes, whole_or_nan},
+                    Field{"queued", &BucketFigures::queued, kSpreadFields, if_any},
+                    Field{"busy", &BucketFigures::busy, kSpreadFields, if_any},
+                    Field{"wait", &BucketFigures::wait, kSpreadFields, if_any},
+                    Field{"transfer", &BucketFigures::transfer, kSpreadFields, if_any},
+                    Field{"add", &BucketFigures::add, kSpreadFields, if_any}};
 }
 
 /// Per step. Bandwidths that are not known are null.
-inline const std::tuple kCommunicationFields{IfAny{"steps", &AllSteps::steps},
-                                             WholeField{"bytes_per_step", &AllSteps::bytes},
-                                             IfAny{"busy", &AllSteps::busy},
-                                             IfAny{"exposed", Exposed<Phase::all_reduce>()},
-                                             IfAny{"wait", &AllSteps::wait},
-                                             IfAny{"transfer", &AllSteps::transfer},
-                                             IfAny{"add", &AllSteps::add},
-                                             NanField{"busy_slowest_rank", &AllSteps::slowest_busy},
-                                             NanField{"algbw_GBps", &AllSteps::algbw},
-                                             NanField{"busbw_GBps", &AllSteps::busbw},
-                                             IfAny{"buckets", &AllSteps::buckets}};
+inline const std::tuple kCommunicationFields{
+    Field{"steps", in(&AllSteps::mean, &StepBreakdown::steps), if_any},
+    Field{"bytes_per_step", &AllSteps::bytes, whole_or_nan},
+    Field{"busy", in(&AllSteps::mean, &StepBreakdown::busy), if_any},
+    Field{"exposed", in(&AllSteps::mean, exposed<Phase::all_reduce>), if_any},
+    Field{"wait", in(&AllSteps::mean, &StepBreakdown::wait), if_any},
+    Field{"transfer", in(&AllSteps::mean, &StepBreakdown::transfer), if_any},
+    Field{"add", in(&AllSteps::mean, &StepBreakdown::add), if_any},
+    Field{"busy_slowest_rank", in(&AllSteps::mean, &StepBreakdown::slowest_busy), or_nan},
+    Field{"algbw_GBps", &AllSteps::algbw, or_nan},
+    Field{"busbw_GBps", &AllSteps::busbw, or_nan},
+    Field{"buckets", &AllSteps::buckets, if_any}};
 
 inline std::optional<double> copy_rate(const StepBreakdown& b) {
   if (!(b.copy.mean > 0)) return std::nullopt;
   return b.copy_bytes.mean / b.copy.mean / 1e9;
 }
 
-inline const std::tuple kInputFields{IfAny{"steps", &StepBreakdown::steps},
-                                     IfAny{"prepare_busy", &StepBreakdown::prepare},
-                                     IfAny{"prepare_exposed", Exposed<Phase::load>()},
-                                     IfAny{"copy_busy", &StepBreakdown::copy},
-                                     IfAny{"copy_exposed", Exposed<Phase::copy>()},
-                                     IfAny{"copy_bytes", &StepBreakdown::copy_bytes},
-                                     Field{"copy_GBps", copy_rate}};
+inline const std::tuple kInputFields{Field{"steps", &StepBreakdown::steps, if_any},
+                                     Field{"prepare_busy", &StepBreakdown::prepare, if_any},
+                                     Field{"prepare_exposed", exposed<Phase::load>, if_any},
+                                     Field{"copy_busy", &StepBreakdown::copy, if_any},
+                                     Field{"copy_exposed", exposed<Phase::copy>, if_any},
+                                     Field{"copy_bytes", &StepBreakdown::copy_bytes, if_any},
+                                     Derived{"copy_GBps", copy_rate}};
 
 inline auto fields_of(const RankFigures&) {
   return std::tuple{
-      IfAny{"rank", &RankFigures::rank},
-      NanField{"seconds", &RankFigures::seconds},
-      IfAny{"samples", &RankFigures::samples},
-      PartField{"phases", &RankFigures::phases, kPhaseFields},
-      NanField{"all_reduce_busy", &RankFigures::busy},
-      NanField{"all_reduce_wait", &RankFigures::wait},
-      NanField{"all_reduce_add", &RankFigures::add},
-      NanField{"prepare_busy", &RankFigures::prepare},
-      NanField{"copy_busy", &RankFigures::copy},
-      NanField{"copy_bytes", &RankFigures::copy_bytes},
-      NanField{"core_share", &RankFigures::core_share},
-      PartField{"full_step_seconds", &RankFigures::full_step, kSpreadFields},
-      PartField{"full_step_compute_seconds", &RankFigures::full_compute, kSpreadFields}};
+      Field{"rank", &RankFigures::rank, if_any},
+      Field{"seconds", &RankFigures::seconds, or_nan},
+      Field{"samples", &RankFigures::samples, if_any},
+      Field{"phases", &RankFigures::phases, kPhaseFields, if_any},
+      Field{"all_reduce_busy", &RankFigures::busy, or_nan},
+      Field{"all_reduce_wait", &RankFigures::wait, or_nan},
+      Field{"all_reduce_add", &RankFigures::add, or_nan},
+      Field{"prepare_busy", &RankFigures::prepare, or_nan},
+      Field{"copy_busy", &RankFigures::copy, or_nan},
+      Field{"copy_bytes", &RankFigures::copy_bytes, or_nan},
+      Field{"core_share", &RankFigures::core_share, or_nan},
+      Field{"full_step_seconds", &RankFigures::full_step, kSpreadFields, if_any},
+      Field{"full_step_compute_seconds", &RankFigures::full_compute, kSpreadFields, if_any}};
 }
 
 inline Json memory_json(const RankInfo& rank) {
@@ -132,17 +125,17 @@ inline Json memory_json(const RankInfo& rank) {
 inline std::size_t memory_bytes(const RankInfo& rank) { return rank.memory.total(); }
 
 inline auto fields_of(const RankInfo&) {
-  return std::tuple{IfAny{"rank", &RankInfo::rank},
-                    IfAny{"local_rank", &RankInfo::local_rank},
-                    ShownField{"host", &RankInfo::host},
-                    ShownField{"backend", &RankInfo::backend},
-                    ShownIfAny{"device", &RankInfo::device},
-                    Field{"uuid", text_or_null(&RankInfo::uuid)},
-                    IfAny{"threads", &RankInfo::threads},
-                    NanField{"cores", &RankInfo::cores},
-                    Field{"memory_bytes", memory_bytes},
-                    Field{"memory", memory_json},
-                    Field{"startup", only_written(&RankInfo::startup)}};
+  return std::tuple{Field{"rank", &RankInfo::rank, if_any},
+                    Field{"local_rank", &RankInfo::local_rank, if_any},
+                    Field{"host", &RankInfo::host, shown},
+                    Field{"backend", &RankInfo::backend, shown},
+                    Field{"device", &RankInfo::device, shown, if_any},
+                    Derived{"uuid", text_or_null(&RankInfo::uuid)},
+                    Field{"threads", &RankInfo::threads, if_any},
+                    Field{"cores", &RankInfo::cores, or_nan},
+                    Derived{"memory_bytes", memory_bytes},
+                    Derived{"memory", memory_json},
+                    Derived{"startup", &RankInfo::startup}};
 }
 
 inline double images_per_second_per_rank(const EpochFigures& e) {
@@ -150,30 +143,32 @@ inline double images_per_second_per_rank(const EpochFigures& e) {
 }
 
 /// An epoch's scores are nothing but samples where nothing is computed.
-inline const std::tuple kEpochFields{IfAny{"epoch", &EpochFigures::epoch},
-                                     Field{"steps", &EpochFigures::steps},
-                                     IfAny{"batch_per_rank", &EpochFigures::rank_batches},
-                                     IfAny{"resumed_at_step", &EpochFigures::resumed_at_step},
-                                     NanField{"loss", in(&EpochFigures::train, &Score::loss)},
-                                     NanField{"accuracy", in(&EpochFigures::train, &Score::accuracy)},
-                                     Field{"samples", in(&EpochFigures::train, &Score::samples)}};
+inline const std::tuple kEpochFields{
+    Field{"epoch", &EpochFigures::epoch, if_any},
+    Field{"steps", &EpochFigures::steps},
+    Field{"batch_per_rank", &EpochFigures::rank_batches, if_any},
+    Field{"resumed_at_step", &EpochFigures::resumed_at_step, if_any},
+    Field{"loss", in(&EpochFigures::train, &Score::loss), or_nan},
+    Field{"accuracy", in(&EpochFigures::train, &Score::accuracy), or_nan},
+    Field{"samples", in(&EpochFigures::train, &Score::samples)}};
 inline const std::tuple kEpochTimeFields{
-    NanField{"learning_rate", &EpochFigures::learning_rate},
+    Field{"learning_rate", &EpochFigures::learning_rate, or_nan},
     Field{"seconds", &EpochFigures::seconds},
-    NanField{"images_per_second", &EpochFigures::images_per_second},
-    Field{"images_per_second_per_rank", images_per_second_per_rank},
-    IfAny{"parameter_hash", &EpochFigures::parameter_hash},
-    PartField{"phases", &EpochFigures::phases, kPhaseFields},
-    PartField{"full_step_seconds", in(&EpochFigures::full_step, &MeanStep::slowest), kSpreadFields},
-    PartField{"partial_step_seconds", in(&EpochFigures::partial_step, &MeanStep::slowest),
-              kSpreadFields},
-    IfAny{"full_step", &EpochFigures::full_step},
-    IfAny{"partial_step", &EpochFigures::partial_step},
-    PartField{"communication", &EpochFigures::all_steps, kCommunicationFields},
-    PartField{"input", &EpochFigures::all_steps, kInputFields},
-    PartField{"efficiency", &EpochFigures::efficiency, kEfficiencyFields},
-    IfAny{"ranks", &EpochFigures::of_ranks},
-    PartField{"energy", &EpochFigures::energy, kEnergyFields}};
+    Field{"images_per_second", &EpochFigures::images_per_second, or_nan},
+    Derived{"images_per_second_per_rank", images_per_second_per_rank},
+    Field{"parameter_hash", &EpochFigures::parameter_hash, if_any},
+    Field{"phases", &EpochFigures::phases, kPhaseFields, if_any},
+    Field{"full_step_seconds", in(&EpochFigures::full_step, &StepBreakdown::slowest), kSpreadFields,
+          if_any},
+    Field{"partial_step_seconds", in(&EpochFigures::partial_step, &StepBreakdown::slowest),
+          kSpreadFields, if_any},
+    Field{"full_step", &EpochFigures::full_step, if_any},
+    Field{"partial_step", &EpochFigures::partial_step, if_any},
+    Field{"communication", &EpochFigures::all_steps, kCommunicationFields, if_any},
+    Field{"input", in(&EpochFigures::all_steps, &AllSteps::mean), kInputFields, if_any},
+    Field{"efficiency", &EpochFigures::efficiency, kEfficiencyFields, if_any},
+    Field{"ranks", &EpochFigures::of_ranks, if_any},
+    Field{"energy", &EpochFigures::energy, kEnergyFields, if_any}};
 
 /// All of it went to the target, which ends a run.
 inline Json energy_json(const RunSummary& run) {
@@ -187,24 +182,24 @@ inline Json energy_json(const RunSummary& run) {
 }
 
 inline const std::tuple kSummaryFields{
-    IfAny{"outcome", &RunSummary::outcome},
-    ShownIfAny{"failure", &RunSummary::failure},
-    IfAny{"diverged", &RunSummary::diverged},
-    IfAny{"epochs_completed", &RunSummary::epochs},
-    NanField{"steady_epoch_seconds", &RunSummary::epoch_seconds},
-    NanField{"steady_images_per_second", &RunSummary::images_per_second},
-    IfAny{"steady_includes_warm_up", &RunSummary::includes_warm_up},
-    PartField{"steady_full_step_seconds", in(&RunSummary::full_step, &MeanStep::slowest),
-              kSpreadFields},
-    IfAny{"steady_full_step", &RunSummary::full_step},
-    PartField{"steady_efficiency", &RunSummary::efficiency, kEfficiencyFields},
-    PartField{"steady_communication", &RunSummary::all_steps, kCommunicationFields},
-    PartField{"steady_input", &RunSummary::all_steps, kInputFields},
-    NanField{"startup_seconds", &RunSummary::startup_seconds},
-    NanField{"training_seconds", &RunSummary::training_seconds},
-    NanField{"evaluation_seconds", &RunSummary::evaluation_seconds},
-    NanField{"total_seconds", &RunSummary::total_seconds},
-    IfAny{"seconds_to_target", &RunSummary::seconds_to_target},
-    Field{"energy", energy_json}};
+    Field{"outcome", &RunSummary::outcome, if_any},
+    Field{"failure", &RunSummary::failure, shown, if_any},
+    Field{"diverged", &RunSummary::diverged, if_any},
+    Field{"epochs_completed", &RunSummary::epochs, if_any},
+    Field{"steady_epoch_seconds", &RunSummary::epoch_seconds, or_nan},
+    Field{"steady_images_per_second", &RunSummary::images_per_second, or_nan},
+    Field{"steady_includes_warm_up", &RunSummary::includes_warm_up, if_any},
+    Field{"steady_full_step_seconds", in(&RunSummary::full_step, &StepBreakdown::slowest),
+          kSpreadFields, if_any},
+    Field{"steady_full_step", &RunSummary::full_step, if_any},
+    Field{"steady_efficiency", &RunSummary::efficiency, kEfficiencyFields, if_any},
+    Field{"steady_communication", &RunSummary::all_steps, kCommunicationFields, if_any},
+    Field{"steady_input", in(&RunSummary::all_steps, &AllSteps::mean), kInputFields, if_any},
+    Field{"startup_seconds", &RunSummary::startup_seconds, or_nan},
+    Field{"training_seconds", &RunSummary::training_seconds, or_nan},
+    Field{"evaluation_seconds", &RunSummary::evaluation_seconds, or_nan},
+    Field{"total_seconds", &RunSummary::total_seconds, or_nan},
+    Field{"seconds_to_target", &RunSummary::seconds_to_target, if_any},
+    Derived{"energy", energy_json}};
 
 }  // namespace rueda

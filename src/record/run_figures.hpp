@@ -24,7 +24,7 @@ struct RunSummary {
   std::size_t epochs = 0;
   double epoch_seconds = NAN, images_per_second = NAN;
   bool includes_warm_up = false;
-  MeanStep full_step;
+  StepBreakdown full_step;
   EfficiencySeconds efficiency;
   AllSteps all_steps;
   double startup_seconds = NAN, training_seconds = NAN, evaluation_seconds = NAN;
@@ -46,6 +46,6 @@ void read_epoch(const JsonView& j, EpochFigures& epoch);
 RunSummary read_summary(const JsonView& summary);
 /// Reads from a run.json, likewise, what studies and forecasts use of a run. The
 /// rest of the facts stays as it is in a run that has not begun.
-RunFacts read_facts(const JsonView& run);
+void read_facts(const JsonView& j, RunFacts& run);
 
 }  // namespace rueda

@@ -37,24 +37,24 @@ Json config_json(const TrainConfig& config) {
 const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
                               Field{"images", &TimedCompute::images},
                               Field{"jitter_percent", &TimedCompute::jitter_percent},
-                              IfAny{"factors", &TimedCompute::factors},
-                              Field{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
+                              Field{"factors", &TimedCompute::factors, if_any},
+                              Derived{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
 
 std::string phase_of(const StepGap& gap) { return std::string(kPhaseNames[gap.phase]); }
 
 const std::tuple kGapFields{
     Field{"seconds", &StepGap::seconds}, Field{"usual_seconds", &StepGap::usual},
     Field{"epoch", &StepGap::epoch},     Field{"step", &StepGap::step},
-    Field{"rank", &StepGap::rank},       Field{"phase", phase_of}};
+    Field{"rank", &StepGap::rank},       Derived{"phase", phase_of}};
 
 const std::tuple kRoofFields{Field{"flops_per_second", &Roof::flops},
                              Field{"bytes_per_second", &Roof::bytes}};
 double median_seconds(const LayerTime& t) { return median_of(t.seconds); }
 
 const std::tuple kLayerFields{
-    Field{"layer", &LayerTime::layer}, Field{"pass", &LayerTime::pass},
-    Field{"seconds", median_seconds},  Field{"flops", &LayerTime::flops},
-    Field{"bytes", &LayerTime::bytes}, Field{"roof_seconds", &LayerTime::best}};
+    Field{"layer", &LayerTime::layer},  Field{"pass", &LayerTime::pass},
+    Derived{"seconds", median_seconds}, Field{"flops", &LayerTime::flops},
+    Field{"bytes", &LayerTime::bytes},  Field{"roof_seconds", &LayerTime::best}};
 
 Json profile_json(const LayerProfile& profile) {
   return {{"micro_batch", profile.batch},
@@ -91,31 +91,31 @@ Json input_json(const RunFacts& run) {
 Json timed_json(const RunFacts& run) { return fields_or_null(run.timed, kTimedFields); }
 
 const std::tuple kModelFields{
-    ShownField{"name", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::name)},
+    Field{"name", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::name), shown},
     Field{"image_size", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::image_size)},
-    IfAny{"classes", &RunFacts::classes},
-    IfAny{"trainable_parameters", &RunFacts::parameters},
-    IfAny{"non_trainable_parameters", &RunFacts::statistics},
-    NanField{"train_flops_per_image", &RunFacts::train_flops_per_image}};
+    Field{"classes", &RunFacts::classes, if_any},
+    Field{"trainable_parameters", &RunFacts::parameters, if_any},
+    Field{"non_trainable_parameters", &RunFacts::statistics, if_any},
+    Field{"train_flops_per_image", &RunFacts::train_flops_per_image, or_nan}};
 
-const std::tuple kDataFields{IfAny{"source", &RunFacts::data_source},
+const std::tuple kDataFields{Field{"source", &RunFacts::data_source, if_any},
                              Field{"train_images", &RunFacts::train_images},
-                             IfAny{"test_images", &RunFacts::test_images}};
+                             Field{"test_images", &RunFacts::test_images, if_any}};
 
 const std::tuple kBatchFields{
     Field{"global", &RunFacts::global_batch},
-    IfAny{"per_rank", &RunFacts::rank_batches},
+    Field{"per_rank", &RunFacts::rank_batches, if_any},
     Field{"micro_batches", in(&RunFacts::config, &TrainConfig::batch, &BatchConfig::accumulate)},
-    IfAny{"micro_batch", &RunFacts::micro_batch},
-    Field{"micro_batch_asked", micro_batch_asked},
-    IfAny{"steps_per_epoch", &RunFacts::steps_per_epoch}};
+    Field{"micro_batch", &RunFacts::micro_batch, if_any},
+    Derived{"micro_batch_asked", micro_batch_asked},
+    Field{"steps_per_epoch", &RunFacts::steps_per_epoch, if_any}};
 
-const std::tuple kAllReduceFields{ShownField{"algorithm", &RunFacts::all_reduce},
-                                  IfAny{"transport", &RunFacts::transport},
-                                  IfAny{"gradient_bytes", &RunFacts::gradient_bytes},
-                                  NanField{"bucket_mb", &RunFacts::bucket_mb},
-                                  IfAny{"bucket_bytes", &RunFacts::bucket_bytes},
-                                  IfAny{"overlaps_backward", &RunFacts::overlaps}};
+const std::tuple kAllReduceFields{Field{"algorithm", &RunFacts::all_reduce, shown},
+                                  Field{"transport", &RunFacts::transport, if_any},
+                                  Field{"gradient_bytes", &RunFacts::gradient_bytes, if_any},
+                                  Field{"bucket_mb", &RunFacts::bucket_mb, or_nan},
+                                  Field{"bucket_bytes", &RunFacts::bucket_bytes, if_any},
+                                  Field{"overlaps_backward", &RunFacts::overlaps, if_any}};
 
 std::size_t world_size(const RunFacts& run) { return run.ranks.size(); }
 std::vector<std::string> hosts(const RunFacts& run) {
@@ -124,30 +124,29 @@ std::vector<std::string> hosts(const RunFacts& run) {
 auto startup(const RunFacts& run) { return startup_items(run.ranks); }
 Json gap_json(const RunFacts& run) { return fields_or_null(run.longest_gap, kGapFields); }
 
-/// Functions are only written: they follow from the members, or nobody reads
-/// them back. The options are read by what the program that wrote them called
+/// The options are read by what the program that wrote them called
 /// them, which this program may not know.
-const std::tuple kRunFields{IfAny{"command_line", &RunFacts::command_line},
-                            IfAny{"started_at", &RunFacts::started_at},
-                            ShownField{"outcome", &RunFacts::outcome},
-                            ShownIfAny{"versions", &RunFacts::versions},
-                            IfAny{kWorkingDirectory, &RunFacts::working_directory},
-                            Field{"config", config_of},
-                            GroupField{"model", kModelFields},
-                            GroupField{"data", kDataFields},
-                            GroupField{"batch", kBatchFields},
-                            Field{"input", input_json},
-                            Field{"timed", timed_json},
-                            NanField{"learning_rate", &RunFacts::learning_rate},
-                            GroupField{"all_reduce", kAllReduceFields},
-                            Field{"world_size", world_size},
-                            Field{"hosts", hosts},
-                            IfAny{"ranks", &RunFacts::ranks},
-                            Field{"startup", startup},
-                            Field{"resumptions", only_written(&RunFacts::resumptions)},
-                            Field{"checkpoints", only_written(&RunFacts::checkpoints)},
-                            Field{"audit", only_written(&RunFacts::audit)},
-                            Field{"longest_gap", gap_json}};
+const std::tuple kRunFields{Field{"command_line", &RunFacts::command_line, if_any},
+                            Field{"started_at", &RunFacts::started_at, if_any},
+                            Field{"outcome", &RunFacts::outcome, shown},
+                            Field{"versions", &RunFacts::versions, shown, if_any},
+                            Field{kWorkingDirectory, &RunFacts::working_directory, if_any},
+                            Derived{"config", config_of},
+                            Field{"model", same_record, kModelFields},
+                            Field{"data", same_record, kDataFields},
+                            Field{"batch", same_record, kBatchFields},
+                            Derived{"input", input_json},
+                            Derived{"timed", timed_json},
+                            Field{"learning_rate", &RunFacts::learning_rate, or_nan},
+                            Field{"all_reduce", same_record, kAllReduceFields},
+                            Derived{"world_size", world_size},
+                            Derived{"hosts", hosts},
+                            Field{"ranks", &RunFacts::ranks, if_any},
+                            Derived{"startup", startup},
+                            Derived{"resumptions", &RunFacts::resumptions},
+                            Derived{"checkpoints", &RunFacts::checkpoints},
+                            Derived{"audit", &RunFacts::audit},
+                            Derived{"longest_gap", gap_json}};
 
 constexpr const char* kEpochsName = "epochs";
 
@@ -206,11 +205,7 @@ void put_json(const TextSink& put, const RunRecord& run) {
 
 }  // namespace
 
-RunFacts read_facts(const JsonView& j) {
-  RunFacts run;
-  read_fields(j, run, kRunFields);
-  return run;
-}
+void read_facts(const JsonView& j, RunFacts& run) { read_fields(j, run, kRunFields); }
 
 std::string to_json(const RunRecord& run) {
   std::string text;

@@ -23,7 +23,7 @@ double one_rank_epoch(const std::vector<Series>& all, const Point& point) {
 
 /// What was measured in the steady epoch of median time.
 void add_measured(CommunicationFigures& c, const RunResult& run, double steps, double ranks) {
-  const AllSteps step = middle_epoch(run).all_steps;
+  const StepBreakdown step = middle_epoch(run).all_steps.mean;
   const AllSteps& steady = run.summary.all_steps;
   c.busy = step.busy.mean * steps;
   c.exposed = step.phases[kAllReduce].mean * steps;

@@ -104,10 +104,11 @@ int exit_code(const JsonView& j) {
   return int(code);
 }
 
-const std::tuple kAttemptFields{
-    ShownField{"model", &Attempt::model}, Field{"ranks", &Attempt::ranks},
-    IfAny{"batch_per_rank", &Attempt::rank_batch}, IfAny{"global_batch", &Attempt::global_batch},
-    ShownIfAny{"message", &Attempt::message}};
+const std::tuple kAttemptFields{Field{"model", &Attempt::model, shown},
+                                Field{"ranks", &Attempt::ranks},
+                                Field{"batch_per_rank", &Attempt::rank_batch, if_any},
+                                Field{"global_batch", &Attempt::global_batch, if_any},
+                                Field{"message", &Attempt::message, shown, if_any}};
 
 Attempt read_attempt(const fs::path& file) {
   const InputFile input{file, file.string(), kAttemptRemedy};
@@ -201,7 +202,7 @@ RunResult read_run(const std::filesystem::path& file) {
   j.require_schema(kRunSchema, kRunSchemaVersion, "run.json");
   check_work(j);
   RunResult run;
-  static_cast<RunFacts&>(run) = read_facts(j);
+  read_facts(j, run);
   run.file = file;
   read_options(run, j);
   read_ranks(run, j);
@@ -242,10 +243,12 @@ EpochFigures middle_epoch(const RunResult& run) {
   take_mean(middle.energy.gpus, other.energy.gpus);
   take_mean(middle.energy.hosts, other.energy.hosts);
   for (std::size_t p = 0; p < kPhases; ++p) take_mean(middle.phases[p].mean, other.phases[p].mean);
-  AllSteps& steps = middle.all_steps;
-  take_mean(steps.phases[kAllReduce].mean, other.all_steps.phases[kAllReduce].mean);
-  for (const auto part : {&AllSteps::busy, &AllSteps::wait, &AllSteps::transfer, &AllSteps::add})
-    take_mean((steps.*part).mean, (other.all_steps.*part).mean);
+  StepBreakdown& steps = middle.all_steps.mean;
+  const StepBreakdown& others = other.all_steps.mean;
+  take_mean(steps.phases[kAllReduce].mean, others.phases[kAllReduce].mean);
+  for (const auto part :
+       {&StepBreakdown::busy, &StepBreakdown::wait, &StepBreakdown::transfer, &StepBreakdown::add})
+    take_mean((steps.*part).mean, (others.*part).mean);
   return middle;
 }
 

@@ -28,11 +28,11 @@ struct MadeRun {
 inline AllSteps made_steps(const MadeRun& made, double steps) {
   AllSteps all;
   all.bytes = 1e9;
-  all.busy.mean = made.wait + made.transfer + made.add;
-  all.phases[kAllReduce].mean = made.phases[kAllReduce] / steps;
-  all.wait.mean = made.wait;
-  all.transfer.mean = made.transfer;
-  all.add.mean = made.add;
+  all.mean.busy.mean = made.wait + made.transfer + made.add;
+  all.mean.phases[kAllReduce].mean = made.phases[kAllReduce] / steps;
+  all.mean.wait.mean = made.wait;
+  all.mean.transfer.mean = made.transfer;
+  all.mean.add.mean = made.add;
   return all;
 }
 
@@ -68,7 +68,7 @@ inline RunResult made_run(const MadeRun& made) {
     run.epochs.push_back(e);
   }
   const std::vector<double> full = {made.step};
-  MeanStep& step = run.summary.full_step;
+  StepBreakdown& step = run.summary.full_step;
   step.slowest = spread_of(full);
   step.steps = 1;
   step.step.mean = made.step;

@@ -64,7 +64,8 @@ struct LateRank {
   double seconds = 0;     ///< of this phase
 };
 
-/// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
+/// Seconds per step of one kind, over one or more epochs; `steps` is 0 if there was none. The
+/// phases' means add up to the step's.
 struct StepBreakdown {
   std::size_t steps = 0;
   std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
@@ -91,20 +92,12 @@ struct BucketFigures {
   Spread transfer, add;
 };
 
-/// Steps of one kind. `steps` is 0 if there was none.
-struct MeanStep : StepBreakdown {
-  MeanStep() = default;
-  explicit MeanStep(const StepBreakdown& mean) : StepBreakdown(mean) {}
-};
-
 /// Steps of both kinds together, and what they summed.
-struct AllSteps : StepBreakdown {
+struct AllSteps {
+  StepBreakdown mean;
   double bytes = NAN;               ///< summed in a step
   double algbw = NAN, busbw = NAN;  ///< GB/s, of the slowest rank's busy time
   std::vector<BucketFigures> buckets;
-
-  AllSteps() = default;
-  explicit AllSteps(const StepBreakdown& mean) : StepBreakdown(mean) {}
 };
 
 /// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
@@ -136,7 +129,7 @@ struct EpochFigures {
   EfficiencySeconds efficiency;  ///< see efficiency_seconds
   // What follows is made of the steps' records.
   std::array<Spread, kPhases> phases;  ///< sums over all its steps, over ranks
-  MeanStep full_step, partial_step;
+  StepBreakdown full_step, partial_step;
   AllSteps all_steps;
   std::vector<RankFigures> of_ranks;
   /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.

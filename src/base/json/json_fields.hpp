@@ -22,95 +22,86 @@
 namespace rueda {
 
 // A record is written, read and checked by one list, a std::tuple of its
-// fields. What a record holds may be a record too: `fields_of` gives the list of
-// a type that has only one.
+// fields. A `Field` is read and written, a `Derived` is only written. What a
+// record holds may be a record too: `fields_of` gives the list of a type that
+// has only one.
 
-/// A name in JSON and what it holds: a member of a record, or a function of the
-/// record. One that returns no reference is only written.
-template <typename Value>
+// How a field's value is in JSON, if not as its type is (json_of, read_value).
+
+/// A number that may be NaN, which is null in JSON.
+struct OrNan {};
+/// A whole number in a double that may be NaN; it is written as a whole number.
+struct WholeOrNan {};
+/// A text that people are shown, from a file of any origin (JsonView::text); or names and texts.
+struct Shown {};
+struct AsItsType {};
+
+inline constexpr OrNan or_nan;
+inline constexpr WholeOrNan whole_or_nan;
+inline constexpr Shown shown;
+
+/// A field that files of older programs may lack, or have as null: the record keeps its value then.
+/// One that may be NaN becomes NaN, without further words.
+struct IfAny {};
+inline constexpr IfAny if_any;
+
+/// A name in JSON and the member that it fills: a pointer to it, or a function
+/// of the record that returns a reference (`in`, for a member of a member).
+/// `Form`: one of the above, or the list of fields of a record that has several.
+template <typename Value, typename Form = AsItsType>
 struct Field {
+  static_assert(!std::is_member_function_pointer_v<Value>, "what is no member is Derived");
+  constexpr Field(const char* field, Value member) : name(field), value(member) {}
+  constexpr Field(const char* field, Value member, IfAny)
+      : name(field), value(member), may_miss(true) {}
+  constexpr Field(const char* field, Value member, Form how)
+      : name(field), value(member), form(how) {}
+  constexpr Field(const char* field, Value member, Form how, IfAny)
+      : name(field), value(member), form(how), may_miss(true) {}
+
   const char* name;
   Value value;
+  Form form{};
+  bool may_miss = false;
 };
 template <typename Value>
 Field(const char*, Value) -> Field<Value>;
-
-/// A number that may be NaN, which is null in JSON, and missing in files of older programs.
 template <typename Value>
-struct NanField {
+Field(const char*, Value, IfAny) -> Field<Value>;
+
+/// A field that is only written, because it follows from members or nobody reads
+/// it back: a member, or a function of the record. `Form`: as above.
+template <typename Value, typename Form = AsItsType>
+struct Derived {
+  constexpr Derived(const char* field, Value what) : name(field), value(what) {}
+  constexpr Derived(const char* field, Value what, Form how)
+      : name(field), value(what), form(how) {}
+
   const char* name;
   Value value;
+  Form form{};
 };
 template <typename Value>
-NanField(const char*, Value) -> NanField<Value>;
+Derived(const char*, Value) -> Derived<Value>;
 
-/// A whole number in a double, written as one; null where it is NaN.
-template <typename Value>
-struct WholeField {
-  const char* name;
-  Value value;
-};
-template <typename Value>
-WholeField(const char*, Value) -> WholeField<Value>;
+/// The record itself, for an object of its own in JSON that holds fields of the same record.
+inline constexpr auto same_record = [](auto& record) -> auto& { return record; };
 
-/// What is missing or null in files of older programs: the record keeps its value then.
-template <typename Value>
-struct IfAny {
-  const char* name;
-  Value value;
-};
-template <typename Value>
-IfAny(const char*, Value) -> IfAny<Value>;
-
-/// A text that people are shown, from a file of any origin (JsonView::text).
-template <typename Value>
-struct ShownField {
-  const char* name;
-  Value value;
-};
-template <typename Value>
-ShownField(const char*, Value) -> ShownField<Value>;
-
-/// The same of what may be missing: a text, or names and texts.
-template <typename Value>
-struct ShownIfAny {
-  const char* name;
-  Value value;
-};
-template <typename Value>
-ShownIfAny(const char*, Value) -> ShownIfAny<Value>;
-
-/// An object of its own in JSON that holds fields of the same record.
-template <typename Fields>
-struct GroupField {
-  const char* name;
-  Fields fields;
-};
-template <typename Fields>
-GroupField(const char*, Fields) -> GroupField<Fields>;
-
-/// A member that is written by this list rather than by `fields_of`. Like
-/// IfAny, it may be missing.
-template <typename Value, typename Fields>
-struct PartField {
-  const char* name;
-  Value value;
-  Fields fields;
-};
-template <typename Value, typename Fields>
-PartField(const char*, Value, Fields) -> PartField<Value, Fields>;
-
-/// A member of a member.
-template <typename Record, typename Part, typename Owner, typename Value>
-auto in(Part Record::*part, Value Owner::*member) {
-  return [=](auto& record) -> auto& { return record.*part.*member; };
+/// A member of a member, of any depth.
+template <typename Outer, typename Inner>
+constexpr auto in(Outer outer, Inner inner) {
+  return [=](auto& record) -> auto& { return std::invoke(inner, std::invoke(outer, record)); };
+}
+template <typename Outer, typename Inner, typename... More>
+constexpr auto in(Outer outer, Inner inner, More... more) {
+  return in(in(outer, inner), more...);
 }
 
-/// A member of a member of a member.
-template <typename Record, typename Part, typename Inner, typename Value>
-auto in(Part Record::*part, Inner Part::*inner, Value Inner::*member) {
-  return [=](auto& record) -> auto& { return record.*part.*inner.*member; };
-}
+/// An element of a std::array.
+template <std::size_t index>
+inline constexpr auto element = [](auto& values) -> auto& {
+  return values[index];
+};
 
 template <typename Record>
 concept HasFields = requires(const Record& record) {
@@ -124,7 +115,7 @@ concept HasWords = std::is_enum_v<Enum> && requires(Enum value) {
 template <typename Record, typename... Fields>
 nlohmann::ordered_json fields_json(const Record& record, const std::tuple<Fields...>& fields);
 
-// What a value is in JSON. A record is an object, pairs of names and values are
+// A value is in JSON as its type is. A record is an object, pairs of names and values are
 // one too, and an enum is its word.
 
 template <typename Value>
@@ -175,36 +166,31 @@ auto text_or_null(std::string Record::*member) {
   };
 }
 
-template <typename Record, typename Field>
-nlohmann::ordered_json field_json(const Record& record, const Field& field) {
-  return json_of(std::invoke(field.value, record));
+template <typename Value>
+nlohmann::ordered_json json_in(AsItsType, const Value& value) {
+  return json_of(value);
 }
-template <typename Record, typename Value>
-nlohmann::ordered_json field_json(const Record& record, const WholeField<Value>& field) {
-  const double value = std::invoke(field.value, record);
+template <typename Value>
+nlohmann::ordered_json json_in(Shown, const Value& value) {
+  return json_of(value);
+}
+inline nlohmann::ordered_json json_in(OrNan, double value) { return value; }
+inline nlohmann::ordered_json json_in(WholeOrNan, double value) {
   if (std::isnan(value)) return nullptr;
   return std::uint64_t(value);
 }
-template <typename Record, typename Fields>
-nlohmann::ordered_json field_json(const Record& record, const GroupField<Fields>& group) {
-  return fields_json(record, group.fields);
-}
-template <typename Record, typename Value, typename Fields>
-nlohmann::ordered_json field_json(const Record& record, const PartField<Value, Fields>& part) {
-  return fields_json(std::invoke(part.value, record), part.fields);
-}
-
-/// A member that is not read back.
-template <typename Record, typename Value>
-auto only_written(Value Record::*member) {
-  return [member](const Record& record) -> Value { return record.*member; };
+template <typename Record, typename... Fields>
+nlohmann::ordered_json json_in(const std::tuple<Fields...>& fields, const Record& record) {
+  return fields_json(record, fields);
 }
 
 /// Adds the fields of `record` to `j`, in the order of the list.
 template <typename Record, typename... Fields>
 void put_fields(nlohmann::ordered_json& j, const Record& record,
                 const std::tuple<Fields...>& fields) {
-  const auto put = [&](const auto& field) { j[field.name] = field_json(record, field); };
+  const auto put = [&](const auto& field) {
+    j[field.name] = json_in(field.form, std::invoke(field.value, record));
+  };
   std::apply([&](const auto&... field) { (put(field), ...); }, fields);
 }
 
@@ -274,51 +260,39 @@ void read_value(const JsonView& j, std::array<Value, size>& values) {
   for (std::size_t i = 0; i < size; ++i) read_value(elements[i], values[i]);
 }
 
-inline void read_shown(const JsonView& j, std::string& text) { text = j.text(); }
-inline void read_shown(const JsonView& j, std::optional<std::string>& text) { text = j.text(); }
-inline void read_shown(const JsonView& j, std::vector<std::pair<std::string, std::string>>& texts) {
+inline void read_in(Shown, const JsonView& j, std::string& text) { text = j.text(); }
+inline void read_in(Shown, const JsonView& j, std::optional<std::string>& text) { text = j.text(); }
+inline void read_in(Shown, const JsonView& j,
+                    std::vector<std::pair<std::string, std::string>>& texts) {
   texts.clear();
   for (const auto& [name, value] : j.members()) texts.emplace_back(name, value.text());
 }
+template <typename Value>
+void read_in(AsItsType, const JsonView& j, Value& value) {
+  read_value(j, value);
+}
+inline void read_in(OrNan, const JsonView& j, double& value) { value = j.number(); }
+inline void read_in(WholeOrNan, const JsonView& j, double& value) { value = double(j.count()); }
+template <typename Record, typename... Fields>
+void read_in(const std::tuple<Fields...>& fields, const JsonView& j, Record& record) {
+  read_fields(j, record, fields);
+}
 
-/// Whether reading can change it.
-template <typename Record, typename Value>
-inline constexpr bool is_read = std::is_reference_v<std::invoke_result_t<const Value&, Record&>>;
+template <typename Form>
+inline constexpr bool may_be_nan = std::is_same_v<Form, OrNan> || std::is_same_v<Form, WholeOrNan>;
 
-template <typename Record, typename Value>
-void read_field(const JsonView& j, Record& record, const Field<Value>& field) {
-  if constexpr (is_read<Record, Value>)
-    read_value(j.at(field.name), std::invoke(field.value, record));
+template <typename Record, typename Value, typename Form>
+void read_field(const JsonView& j, Record& record, const Field<Value, Form>& field) {
+  static_assert(std::is_reference_v<std::invoke_result_t<const Value&, Record&>>,
+                "what is no member is Derived");
+  auto& value = std::invoke(field.value, record);
+  if constexpr (may_be_nan<Form>) value = NAN;
+  const bool may_miss = field.may_miss || may_be_nan<Form>;
+  if (may_miss && !j.has(field.name)) return;
+  read_in(field.form, j.at(field.name), value);
 }
-template <typename Record, typename Value>
-void read_field(const JsonView& j, Record& record, const IfAny<Value>& field) {
-  if (j.has(field.name)) read_value(j.at(field.name), std::invoke(field.value, record));
-}
-template <typename Record, typename Value>
-void read_field(const JsonView& j, Record& record, const ShownField<Value>& field) {
-  read_shown(j.at(field.name), std::invoke(field.value, record));
-}
-template <typename Record, typename Value>
-void read_field(const JsonView& j, Record& record, const ShownIfAny<Value>& field) {
-  if (j.has(field.name)) read_shown(j.at(field.name), std::invoke(field.value, record));
-}
-template <typename Record, typename Value>
-void read_field(const JsonView& j, Record& record, const WholeField<Value>& field) {
-  std::invoke(field.value, record) = NAN;
-  if (j.has(field.name)) std::invoke(field.value, record) = double(j.count(field.name));
-}
-template <typename Record, typename Fields>
-void read_field(const JsonView& j, Record& record, const GroupField<Fields>& group) {
-  read_fields(j.at(group.name), record, group.fields);
-}
-template <typename Record, typename Value, typename Fields>
-void read_field(const JsonView& j, Record& record, const PartField<Value, Fields>& part) {
-  if (j.has(part.name)) read_fields(j.at(part.name), std::invoke(part.value, record), part.fields);
-}
-template <typename Record, typename Value>
-void read_field(const JsonView& j, Record& record, const NanField<Value>& field) {
-  std::invoke(field.value, record) = j.number_if_any(field.name);
-}
+template <typename Record, typename Value, typename Form>
+void read_field(const JsonView&, Record&, const Derived<Value, Form>&) {}
 
 /// Fills the fields of `record`. Throws InputError naming a field that is
 /// missing or of another kind.
@@ -335,7 +309,7 @@ Value value_from(const JsonView& j) {
   return value;
 }
 
-/// The same from the text of its JSON.
+/// A record, or several of them, from the text of its JSON.
 template <typename Value>
 Value from_text(std::string_view text) {
   const nlohmann::ordered_json json = parse_json(text);

@@ -49,8 +49,8 @@ std::optional<std::string> model_of(const Row& row) {
 std::size_t repetitions(const Row& row) { return row.seconds.size(); }
 
 const std::tuple kRowFields{Field{"bytes", in(&Row::size, &Size::bytes)},
-                            Field{"gradients_of", model_of}, Field{"algorithm", &Row::algorithm},
-                            Field{"repetitions", repetitions}};
+                            Derived{"gradients_of", model_of}, Field{"algorithm", &Row::algorithm},
+                            Derived{"repetitions", repetitions}};
 
 Json row_json(const Row& row, const Figures& figures) {
   Json j = fields_json(row, kRowFields);
@@ -63,9 +63,9 @@ std::vector<int> layout(const SystemInfo& system) { return layout_of(system.host
 
 const std::tuple kSystemFields{Field{"started_at", &SystemInfo::started_at},
                                Field{"versions", &SystemInfo::versions},
-                               Field{"ranks", &SystemInfo::ranks},
+                               Derived{"ranks", &SystemInfo::ranks},
                                Field{"hosts", &SystemInfo::hosts},
-                               Field{"layout", layout},
+                               Derived{"layout", layout},
                                Field{"backend", &SystemInfo::backend},
                                Field{"device", &SystemInfo::device},
                                Field{"threads", &SystemInfo::threads},

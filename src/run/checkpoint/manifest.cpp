@@ -51,23 +51,25 @@ bool is_sealed(const std::string& text) {
 const std::tuple kPositionFields{
     Field{"epochs", in(&Manifest::position, &TrainPosition::epochs)},
     Field{"steps", in(&Manifest::position, &TrainPosition::steps)},
-    Field{"global_step", &Manifest::global_step},
+    Derived{"global_step", &Manifest::global_step},
     Field{"steps_per_epoch", &Manifest::steps_per_epoch},
-    NanField{"loss_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::loss)},
-    NanField{"correct_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::correct)},
+    Field{"loss_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::loss), or_nan},
+    Field{"correct_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::correct),
+          or_nan},
     Field{"samples_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::samples)},
     Field{"seconds_so_far", in(&Manifest::position, &TrainPosition::seconds)},
     Field{"spent_seconds", in(&Manifest::position, &TrainPosition::spent)},
-    IfAny{"shares", in(&Manifest::position, &TrainPosition::shares)},
-    NanField{"gpu_joules_so_far", in(&Manifest::position, &TrainPosition::energy, &Energy::gpus)},
-    NanField{"host_joules_so_far",
-             in(&Manifest::position, &TrainPosition::energy, &Energy::hosts)}};
+    Field{"shares", in(&Manifest::position, &TrainPosition::shares), if_any},
+    Field{"gpu_joules_so_far", in(&Manifest::position, &TrainPosition::energy, &Energy::gpus),
+          or_nan},
+    Field{"host_joules_so_far", in(&Manifest::position, &TrainPosition::energy, &Energy::hosts),
+          or_nan}};
 const std::tuple kWrittenFields{Field{"written_at", &Manifest::written_at}};
 const std::tuple kOriginFields{Field{"world_size", &Manifest::world},
                                Field{"micro_batches", &Manifest::micro_batches},
                                Field{"global_batch", &Manifest::global_batch},
                                Field{"versions", &Manifest::versions},
-                               IfAny{kWorkingDirectory, &Manifest::folder},
+                               Field{kWorkingDirectory, &Manifest::folder, if_any},
                                Field{"data", &Manifest::data},
                                Field{"machines", &Manifest::machines}};
 

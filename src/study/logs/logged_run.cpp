@@ -62,11 +62,11 @@ void add_epochs(LoggedRun& run, const JsonView& json, std::size_t steps) {
 }
 
 /// Of the source that published a run.
-const std::tuple kSourceFields{ShownField{"source", &LoggedRun::source},
+const std::tuple kSourceFields{Field{"source", &LoggedRun::source, shown},
                                Field{"image_size", &LoggedRun::image_size},
                                Field{"images", &LoggedRun::images}};
 const std::tuple kRunFields{
-    ShownField{"model", &LoggedRun::model}, ShownIfAny{"variant", &LoggedRun::variant},
+    Field{"model", &LoggedRun::model, shown}, Field{"variant", &LoggedRun::variant, shown, if_any},
     Field{"ranks", &LoggedRun::ranks}, Field{"global_batch", &LoggedRun::global_batch}};
 
 LoggedRun run_of(const JsonView& json, const JsonView& source) {

@@ -209,7 +209,7 @@ struct Twig {
 };
 auto fields_of(const Twig&) {
   return std::tuple{Field{"leaves", &Twig::leaves}, Field{"dry", &Twig::dry},
-                    Field{"lengths", &Twig::lengths}, NanField{"age", &Twig::age}};
+                    Field{"lengths", &Twig::lengths}, Field{"age", &Twig::age, or_nan}};
 }
 
 TEST_CASE("one list of fields writes a record, reads it and names what is wrong", "[json]") {
@@ -241,12 +241,12 @@ struct Tree {
   Leaf leaf;
 };
 const std::tuple kTreeFields{
-    ShownField{"name", &Tree::name},
-    ShownIfAny{"species", &Tree::species},
-    WholeField{"rings", &Tree::rings},
-    IfAny{"height", &Tree::height},
-    GroupField{"bark", std::tuple{IfAny{"marks", &Tree::marks}}},
-    PartField{"leaf", &Tree::leaf, std::tuple{Field{"size", &Leaf::size}}}};
+    Field{"name", &Tree::name, shown},
+    Field{"species", &Tree::species, shown, if_any},
+    Field{"rings", &Tree::rings, whole_or_nan},
+    Field{"height", &Tree::height, if_any},
+    Field{"bark", same_record, std::tuple{Field{"marks", &Tree::marks, if_any}}},
+    Field{"leaf", &Tree::leaf, std::tuple{Field{"size", &Leaf::size}}, if_any}};
 
 Tree tree_of(const std::string& text) {
   const auto json = parse_json(text);

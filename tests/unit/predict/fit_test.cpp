@@ -171,7 +171,7 @@ TEST_CASE("nine of ten single runs lie in their interval", "[predict]") {
       const PlusMinus half = certainty.of(fit.model, six, one);
       const RunResult run = drawn_run(6, random);
       epochs += std::abs(run.epochs[1].seconds / forecast.seconds - 1) <= half.epoch;
-      sums += std::abs(run.summary.all_steps.transfer.mean / forecast.full.all_reduce - 1) <=
+      sums += std::abs(run.summary.all_steps.mean.transfer.mean / forecast.full.all_reduce - 1) <=
               half.all_reduce;
       widest = std::max(widest, half.epoch);
     }
@@ -313,7 +313,7 @@ TEST_CASE("sums in shared memory say nothing of links and additions", "[predict]
   const auto [deviation, gammas] = sums_of(runs);
   runs.push_back(runs.back());
   runs.back().all_reduce = "auto (shared)";
-  runs.back().summary.all_steps.transfer.mean *= 9;  // far from a ring's
+  runs.back().summary.all_steps.mean.transfer.mean *= 9;  // far from a ring's
   for (BucketFigures& bucket : runs.back().summary.all_steps.buckets) bucket.add.mean = 9;
   CHECK(sums_of(runs).first == Approx(deviation));
   CHECK(sums_of(runs).second == gammas);

@@ -136,11 +136,11 @@ TEST_CASE("one time has one figure and one word in all sentences", "[study]") {
     EpochFigures epoch = runs[1].epochs.back();
     epoch.seconds = 5 + exposed;
     test::set_means(epoch.phases, phases(5, exposed));
-    epoch.all_steps.phases[kAllReduce].mean = exposed / 5;
+    epoch.all_steps.mean.phases[kAllReduce].mean = exposed / 5;
     runs[1].epochs.push_back(epoch);
   }
-  for (EpochFigures& epoch : runs[1].epochs) epoch.all_steps.busy.mean = 0.5;
-  runs[1].summary.all_steps.phases[kAllReduce].mean = (1 + 0.9 + 3.0) / 3 / 5;
+  for (EpochFigures& epoch : runs[1].epochs) epoch.all_steps.mean.busy.mean = 0.5;
+  runs[1].summary.all_steps.mean.phases[kAllReduce].mean = (1 + 0.9 + 3.0) / 3 / 5;
   const std::string text = said(runs);
   CHECK_THAT(text, Contains("The cause is the exposed all-reduce 1.000 s (100.0 %)"));
   CHECK_THAT(text, Contains("and 2.500 s as measured in the all-reduce; 1.000 s were exposed (60.0 "

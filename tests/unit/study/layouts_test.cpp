@@ -95,8 +95,8 @@ RunResult run(std::size_t ranks, std::size_t images, double seconds, double load
   for (EpochFigures& epoch : result.epochs) epoch.phases[std::size_t(Phase::load)].mean = load;
   auto& c = result.summary.all_steps;
   c.bytes = 1e8;
-  c.busy.mean = 0.1;
-  c.phases[kAllReduce].mean = 0.05;
+  c.mean.busy.mean = 0.1;
+  c.mean.phases[kAllReduce].mean = 0.05;
   c.busbw = 2.5;
   for (EpochFigures& epoch : result.epochs) epoch.all_steps = result.summary.all_steps;
   return result;

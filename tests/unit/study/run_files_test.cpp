@@ -71,7 +71,7 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
   CHECK(run.summary.full_step.slowest.median == Approx(full.slowest.median));
   CHECK(run.summary.all_steps.bytes == 1'084'400);
   const StepBreakdown all = break_down(steady, record.global_batch, StepKind::all);
-  CHECK(run.summary.all_steps.busy.mean == Approx(all.busy.mean));
+  CHECK(run.summary.all_steps.mean.busy.mean == Approx(all.busy.mean));
   CHECK(run.epochs[1].efficiency.parallel() == efficiency_seconds(steady[0]).parallel());
   CHECK(run.epochs[1].efficiency.serialisation() == efficiency_seconds(steady[0]).serialisation());
   const double wanted =
