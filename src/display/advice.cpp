@@ -27,12 +27,16 @@ Exposed exposed_of(const StepBreakdown& b) {
   return {all / b.step.mean, 1 - b.exposed_transfer / all};
 }
 
-/// Why the rank may be late; empty where it has no more images than others.
+/// Why the rank may be late; empty where no other has fewer images.
 std::string more_images(const RunRecord& run, std::size_t rank) {
-  const std::size_t own = run.rank_batches.at(rank);
-  const std::size_t least = std::ranges::min(run.rank_batches);
-  if (own == least) return "";
-  return fmt::format(" (with {}, others with {})", counted(own, "image"), least);
+  std::vector<std::size_t> others = run.rank_batches;
+  const std::size_t own = others.at(rank);
+  others.erase(others.begin() + std::ptrdiff_t(rank));
+  const auto [least, most] = std::ranges::minmax(others);
+  if (own <= least) return "";
+  std::string range = std::to_string(least);
+  if (most > least) range += fmt::format(" to {}", most);
+  return fmt::format(" (with {}, others with {})", counted(own, "image"), range);
 }
 
 std::string waiting_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {

@@ -300,6 +300,13 @@ class Fitter {
 
 }  // namespace
 
+void describe_parts(RunRecord& run, const FittedReplica& fitted) {
+  run.rank_batches = fitted.plan.rank_batches();
+  run.micro_batch = fitted.plan.largest_micro_batch_of_all();
+  // A batch that was halved was halved in all parts.
+  run.micro_batch_asked = run.micro_batch * fitted.asked / fitted.plan.largest_micro_batch();
+}
+
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request) {
   return Fitter(group, request).fit();
 }

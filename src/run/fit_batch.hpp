@@ -14,6 +14,7 @@
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/run_record.hpp"
 #include "train/run_plan.hpp"
 
 namespace rueda {
@@ -46,6 +47,9 @@ struct FittedReplica {
   MemoryNeed memory;      ///< of all that training will hold
   std::size_t room = 0;   ///< bytes that training may take on this rank
 };
+
+/// How many images each rank has, in the record.
+void describe_parts(RunRecord& run, const FittedReplica& fitted);
 
 /// Collective: plans the replica, and allocates it only if all of the training
 /// fits into what every rank has free. Else --on-oom halves the batch of all

@@ -180,8 +180,7 @@ RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& com
   run.all_reduce = sums.name;
   run.all_reduce_details = sums.all_reduce->details();
   run.auto_all_reduce = sums.other_choice;
-  run.micro_batch = fitted.plan.largest_micro_batch();
-  run.micro_batch_asked = fitted.asked;
+  describe_parts(run, fitted);
   const Backend& backend = fitted.replica->backend();
   RankInfo self;
   self.backend = backend.name();

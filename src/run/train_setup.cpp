@@ -108,7 +108,6 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.global_batch = plan.global_batch;
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
   run.learning_rate = plan.schedule.base_rate;
-  run.rank_batches = plan.rank_batches();
   const std::string remark = remark_on_rate(run.config, plan);
   if (!remark.empty()) log(LogLevel::warn, remark);
 }

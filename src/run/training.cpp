@@ -105,7 +105,7 @@ std::unique_ptr<TrainLoop> Training::go_on(TrainerParts& trainer,
   parts_.request.parts.assign(trainer.from.shares.begin(), trainer.from.shares.end());
   refit_replica(parts_.job.world(), parts_.request, fitted);
   if (run_.overlaps) fitted.replica->announce_buckets(parts_.sums.bucket_ends);
-  run_.rank_batches = fitted.plan.rank_batches();
+  describe_parts(run_, fitted);
   const auto memory = all_gather(parts_.job.world(), fitted.memory);
   for (std::size_t rank = 0; rank < memory.size(); ++rank) run_.ranks[rank].memory = memory[rank];
   trainer.resumes = false;

@@ -56,6 +56,13 @@ std::size_t RunPlan::rank_samples(std::size_t step_samples, std::size_t rank) co
   return samples;
 }
 
+std::size_t RunPlan::largest_micro_batch_of_all() const noexcept {
+  std::size_t largest = 0;
+  for (std::size_t rank = 0; rank < world; ++rank)
+    largest = std::max(largest, largest_micro_batch(rank));
+  return largest;
+}
+
 std::vector<std::size_t> RunPlan::rank_batches() const {
   std::vector<std::size_t> batches;
   for (std::size_t rank = 0; rank < world; ++rank)

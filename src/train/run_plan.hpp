@@ -34,6 +34,8 @@ struct RunPlan {
   std::size_t largest_micro_batch(std::size_t rank) const noexcept {
     return sampler.part_of(global_batch, virtual_rank(rank, 0)).size();
   }
+  /// The same of the rank that has most.
+  std::size_t largest_micro_batch_of_all() const noexcept;
   /// Of each rank: samples in a full step.
   std::vector<std::size_t> rank_batches() const;
   /// Samples of `rank` in a step of `step_samples`, all its micro-batches together.

@@ -39,6 +39,7 @@ class BalanceTest(ProgramCase):
         self.assertEqual(curve(self.train(3, "two", "--balance", "10,4,2")), curve(first))
         self.assertNotEqual(hashes(first), hashes(self.train(3, "three")))
         self.assertEqual(first["batch"]["per_rank"], [10, 4, 2])
+        self.assertEqual([first["batch"][key] for key in ("micro_batch", "micro_batch_asked")], [10, 10])
         self.assertEqual(self.batches(first), [[10, 4, 2]] * 2)
         with open(self.folder / "one" / "steps.csv", encoding="ascii", newline="") as file:
             rows = [row for row in csv.DictReader(file) if row["epoch"] == "1"]
@@ -63,6 +64,7 @@ class BalanceTest(ProgramCase):
     def test_micro_batches_divide_a_rank_s_part(self):
         run = self.train(2, "micro", "--balance", "3,1", "--accumulate", "2")
         self.assertEqual(run["batch"]["per_rank"], [12, 4])
+        self.assertEqual(run["batch"]["micro_batch"], 6)
         self.assertEqual(run["epochs"][0]["samples"], 56)
 
     def test_a_resumed_run_keeps_its_parts_and_its_bits(self):
@@ -106,6 +108,8 @@ class BalanceTest(ProgramCase):
         self.assertGreaterEqual(fast, slow + 4)
         self.assertEqual(len(equal["epochs"]), len(run["epochs"]))
         self.assertRegex(result.out, r"24 global, \d+, \d+ per rank \(by speed\)")
+        self.assertEqual([run["batch"][key] for key in ("micro_batch", "micro_batch_asked")], [fast, fast])
+        self.assertNotIn("micro-batches of", result.out)
         self.assertRegex(result.out, rf"images/rank +12, 12 in equal parts; {fast}, {slow} from epoch 1 on")
         status = json.loads((self.folder / "timed" / "status.json").read_text(encoding="utf-8"))
         self.assertEqual(status["images_per_rank"], run["batch"]["per_rank"])
@@ -124,6 +128,7 @@ class BalanceTest(ProgramCase):
         )
         self.completed(again)
         batches = self.batches(self.program.record("turned"))
+        self.assertEqual(self.program.record("turned")["batch"]["micro_batch"], max(batches[-1]))
         self.assertEqual([sum(images) for images in batches], [24] * 4)
         self.assertLess(abs(batches[1][0] - batches[1][1]), 8, batches)
         self.assertGreater(batches[3][0], batches[1][0] + 2, batches)

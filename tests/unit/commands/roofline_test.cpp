@@ -35,6 +35,11 @@ TEST_CASE("roofline: a convolution's share grows with its channels", "[roofline]
   CHECK(last < 0.99);
   CHECK(convolution_share(64, Precision::bf16) == Approx(0.556).margin(0.0005));
   CHECK(convolution_share(512, Precision::bf16) == Approx(0.902).margin(0.0005));
+  // The estimate for fp32 and TF32: at most 0.85 of a product's rate, with the same side for half.
+  for (const Precision precision : {Precision::fp32, Precision::tf32}) {
+    CHECK(convolution_share(50, precision) == Approx(0.85 / 2));
+    CHECK(convolution_share(1e9, precision) == Approx(0.85));
+  }
 }
 
 // Since then the first convolution became faster: up to a tenth of a step (docs/results/h100.md).

@@ -301,6 +301,12 @@ TEST_CASE("result table: advice follows from waiting, transfer and adding apart"
         shared);
   run.rank_batches = {1, 1, 2};
   check(result_table(run), {"rank 2 on node3 (with 2 images, others with 1), whose steps"}, shared);
+  run.rank_batches = {5, 7, 6};
+  check(result_table(run), {"rank 2 on node3 (with 6 images, others with 5 to 7), whose steps"});
+  run.rank_batches = {6, 5, 7};
+  check(result_table(run), {"rank 2 on node3 (with 7 images, others with 5 to 6), whose steps"});
+  run.rank_batches = {6, 7, 6};
+  check(result_table(run), {"rank 2 on node3, whose steps"}, {"others with"});
   make(0, 0.02);  // 17 % of a step
   check(result_table(run), shared, {"is waiting"});
   make(0, 0.01);  // 9 %

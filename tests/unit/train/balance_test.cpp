@@ -73,6 +73,15 @@ TEST_CASE("images by speed: all finish together", "[balance]") {
   CHECK(balanced_images({{0, 1}}, 5) == Images{5});
 }
 
+TEST_CASE("images in parts: what does not divide goes to the largest remainders", "[balance]") {
+  CHECK(images_in_parts({2, 1}, 16) == Images{11, 5});  // 10.67, 5.33
+  CHECK(images_in_parts({1, 2}, 16) == Images{5, 11});
+  CHECK(images_in_parts({3, 2, 2}, 16) == Images{7, 5, 4});  // 6.86, 4.57, 4.57: the first
+  CHECK(images_in_parts({5, 3, 1}, 16) == Images{9, 5, 2});  // 8.89, 5.33, 1.78
+  CHECK(images_in_parts({3, 1}, 32) == Images{24, 8});
+  CHECK(images_in_parts({100, 1, 1}, 8) == Images{6, 1, 1});  // at least one each
+}
+
 TEST_CASE("no other cut of a batch is faster", "[balance]") {
   std::mt19937 draw(7);
   std::uniform_real_distribution<double> cost(0.1, 3);
