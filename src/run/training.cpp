@@ -31,18 +31,19 @@ void Training::train() {
     note_time();
     checkpoints.save(position, velocities);
   };
-  TrainerParts trainer = first_trainer(console);
+  TrainerParts trainer = trainer_parts(console);
   trainer.monitor = monitor.get();
   trainer.host = host.get();
   trainer.save = save;
-  auto loop = std::make_unique<TrainLoop>(trainer);
-  parts_.resuming.restore(replica.backend(), loop->velocities());
+  trainer.refit = [this](const auto& shares) { refit(shares); };
+  TrainLoop loop(trainer);
+  parts_.resuming.restore(replica.backend(), loop.velocities());
   parts_.clock.lap("optimizer");
   introduce_ranks();
   parts_.resuming.compare_machines(run_);
   console.begin(run_);
   try {
-    run_trainers(trainer, std::move(loop));
+    run_loop(loop);
     checkpoints.wait_for_writer();
     if (run_.outcome != "stopped")
       parts_.job.on_rank_0([&] { run_.kept_weights = save_weights(run_, parts_.graph, replica); });
@@ -54,7 +55,7 @@ void Training::train() {
   console.end(run_);
 }
 
-TrainerParts Training::first_trainer(TrainObserver& observer) {
+TrainerParts Training::trainer_parts(TrainObserver& observer) {
   return {.config = parts_.config,
           .plan = parts_.fitted.plan,
           .group = parts_.job.world(),
@@ -69,6 +70,7 @@ TrainerParts Training::first_trainer(TrainObserver& observer) {
 }
 
 void Training::note_failure(Console& console, const std::string& what) {
+  watchdog_.reset();  // what follows waits for disks
   note_time();
   console.fail(run_, what);
   // This rank may never get to report it.
@@ -80,39 +82,27 @@ void Training::introduce_ranks() {
   run_.ranks = gather_rank_infos(parts_.job.world(), self_);
 }
 
-void Training::run_trainers(TrainerParts& trainer, std::unique_ptr<TrainLoop> loop) {
-  run_loop(*loop);
-  while (loop->wants_other_shares()) {
-    loop = go_on(trainer, std::move(loop));
-    run_loop(*loop);
-  }
-}
-
 void Training::run_loop(TrainLoop& loop) {
   parts_.job.on_rank_0([this] { write_run_files(run_); });  // an interruption leaves these
-  const auto watchdog = watch(parts_.job.world(), parts_.config, parts_.reducer.journal(), 1);
+  watch_steps();
   loop.run(run_);
+  watchdog_.reset();
 }
 
-std::unique_ptr<TrainLoop> Training::go_on(TrainerParts& trainer,
-                                           std::unique_ptr<TrainLoop> before) {
+void Training::watch_steps() {
+  watchdog_ = watch(parts_.job.world(), parts_.config, parts_.reducer.journal(), 1);
+}
+
+void Training::refit(const std::vector<std::size_t>& shares) {
+  watchdog_.reset();
   FittedReplica& fitted = parts_.fitted;
-  Backend& backend = fitted.replica->backend();
-  std::vector<float> velocities(before->velocities().size());
-  backend.download(velocities, before->velocities());
-  trainer.from = before->position();
-  before.reset();  // what it holds on the device makes room
-  parts_.request.parts.assign(trainer.from.shares.begin(), trainer.from.shares.end());
+  parts_.request.parts.assign(shares.begin(), shares.end());
   refit_replica(parts_.job.world(), parts_.request, fitted);
   if (run_.overlaps) fitted.replica->announce_buckets(parts_.sums.bucket_ends);
   describe_parts(run_, fitted);
   const auto memory = all_gather(parts_.job.world(), fitted.memory);
   for (std::size_t rank = 0; rank < memory.size(); ++rank) run_.ranks[rank].memory = memory[rank];
-  trainer.resumes = false;
-  trainer.continues = true;
-  auto loop = std::make_unique<TrainLoop>(trainer);
-  backend.upload(loop->velocities(), velocities);
-  return loop;
+  watch_steps();
 }
 
 }  // namespace rueda

@@ -2,7 +2,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "mpi/session/watchdog.hpp"
 #include "rueda/train/run_record.hpp"
 #include "run/checkpoints.hpp"
 #include "run/console.hpp"
@@ -42,19 +44,20 @@ class Training {
  private:
   /// Collective: what only the ranks themselves know. The last thing before the first step.
   void introduce_ranks();
-  TrainerParts first_trainer(TrainObserver& observer);
-  /// Trainers follow one another when the parts of the batch change.
-  void run_trainers(TrainerParts& trainer, std::unique_ptr<TrainLoop> loop);
-  /// What comes before and after also waits for disks, and is watched more patiently.
+  TrainerParts trainer_parts(TrainObserver& observer);
+  /// TrainerParts::refit.
+  void refit(const std::vector<std::size_t>& shares);
   void run_loop(TrainLoop& loop);
-  /// Between two epochs: a trainer that goes on where `before` ended, with other parts.
-  std::unique_ptr<TrainLoop> go_on(TrainerParts& trainer, std::unique_ptr<TrainLoop> before);
+  /// A step is watched more strictly than what comes before, after and between epochs with other
+  /// shares: that also plans, and waits for disks.
+  void watch_steps();
   void note_failure(Console& console, const std::string& what);
   void note_time() { run_.total_seconds = run_.earlier_seconds + parts_.clock.watch().seconds(); }
 
   TrainingParts parts_;
   RunRecord& run_;
   RankInfo self_;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace rueda

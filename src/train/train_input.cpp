@@ -22,12 +22,12 @@ constexpr std::array<double, 3> kDeviation = {0.2023, 0.1994, 0.2010};
 /// sampler of its own.
 class Schedule {
  public:
-  explicit Schedule(const TrainerParts& parts)
+  Schedule(const TrainerParts& parts, const TrainPosition& from)
       : plan_(parts.plan),
         rank_(parts.rank()),
         sampler_(plan_.sampler),
-        epoch_(parts.from.epochs),
-        step_(parts.from.steps) {
+        epoch_(from.epochs),
+        step_(from.steps) {
     sampler_.set_epoch(epoch_);
   }
 
@@ -63,13 +63,13 @@ class Schedule {
 /// Batches that host threads prepare ahead, and that are copied while the step before computes.
 class StreamInput final : public TrainInput, private PrefetchSource {
  public:
-  StreamInput(const TrainerParts& parts, const Sampler& sampler)
+  StreamInput(const TrainerParts& parts, const Sampler& sampler, const TrainPosition& from)
       : parts_(parts),
         sampler_(sampler),
         transform_(pixel_transform(parts.config)),
         stager_(parts.replica.backend().make_stager(parts.config.model.image_size,
                                                     parts.plan.largest_micro_batch(parts.rank()))),
-        schedule_(parts),
+        schedule_(parts, from),
         prefetcher_(*this, BatchStager::kSlots, parts.config.data.input_workers) {}
 
   void load(const MicroBatch& which, PhaseTimer& timer) override {
@@ -147,8 +147,8 @@ class ResidentInput final : public TrainInput {
 }  // namespace
 
 std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler,
-                                             InputMode mode) {
-  if (mode == InputMode::stream) return std::make_unique<StreamInput>(parts, sampler);
+                                             InputMode mode, const TrainPosition& from) {
+  if (mode == InputMode::stream) return std::make_unique<StreamInput>(parts, sampler, from);
   return std::make_unique<ResidentInput>(parts, sampler);
 }
 

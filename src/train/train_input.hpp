@@ -40,10 +40,10 @@ class TrainInput {
 };
 
 /// Streamed, or resident on the device. Only resident input loads any micro-batch
-/// at any time; streamed ones come in the order of training. `sampler` is the
-/// trainer's, set to the epoch in hand; both outlive the input.
+/// at any time; streamed ones come in the order of training, `from` a position on.
+/// `sampler` is the trainer's, set to the epoch in hand; it and `parts` outlive the input.
 std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler,
-                                             InputMode mode);
+                                             InputMode mode, const TrainPosition& from);
 
 /// The transform for training images, as the options say.
 kernels::PixelTransform pixel_transform(const TrainConfig& config);

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "backend/named_range.hpp"
 #include "base/computing.hpp"
-#include "train/balance.hpp"
-#include "train/checks/divergence.hpp"
+#include "train/schedule.hpp"
 
 namespace rueda {
 
@@ -19,27 +15,24 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
       plan_(parts.plan),
       replica_(parts.replica),
       sampler_(plan_.sampler),
-      evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch(),
-                 plan_.sampler.shares),
       optimizer_(replica_.backend(), replica_.parameters(),
                  {0, float(config_.optimizer.momentum), float(config_.optimizer.weight_decay),
                   config_.optimizer.nesterov}),
       accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
       check_(parts.group, replica_, config_.checks.replicas),
       position_(parts.from),
-      input_(make_train_input(parts_, sampler_, config_.data.input)),
-      recorder_(parts_) {
+      input_(make_train_input(parts_, sampler_, config_.data.input, position_)),
+      recorder_(parts_),
+      epoch_end_(parts_, check_, recorder_) {
   position_.shares = plan_.sampler.shares;
-  if (parts.resumes) resumed_at_ = position_.steps;
 }
 
 void TrainLoop::run(RunRecord& run) {
   // Shows that the broadcast arrived, and gives the first step's check something to compare with.
   check_.compare("before the first step");
-  note_target(run);  // an earlier process may have reached it
+  epoch_end_.note_target(run, position_);  // an earlier process may have reached it
   audit_.emplace(parts_, sampler_, *input_, timer(), run);
-  while (!is_over(run) && !wants_other_shares() && train_epoch(run)) finish_epoch(run);
-  if (!is_over(run) && wants_other_shares()) return;
+  while (!is_over(run) && train_epoch(run)) finish_epoch(run);
   run.outcome = "stopped";
   if (is_over(run)) run.outcome = "completed";
   if (run.seconds_to_target) run.outcome = "target reached";
@@ -173,88 +166,30 @@ void TrainLoop::record_step(std::size_t step) {
 }
 
 void TrainLoop::finish_epoch(RunRecord& run) {
-  EpochRecord record = record_epoch();
-  warn_of_divergence(run, record);
-  recorder_.gather(run, record);
-  double spent = record.seconds;
-  if (record.test) spent += record.test->seconds;
-  position_ = TrainPosition{
-      .epochs = record.epoch, .spent = position_.spent + spent, .shares = position_.shares};
-  run.epochs.push_back(std::move(record));
-  note_target(run);
-  if (!is_over(run)) rebalance();
-  run.total_seconds = run.earlier_seconds + parts_.since_start.seconds();
-  together(parts_.group, [&] {
-    if (config_.output.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
-    parts_.observer.on_epoch(run);
-  });
+  position_.seconds += watch_.seconds();
+  epoch_end_.finish(run, position_);
   const CheckpointEvery& every = config_.checkpoints.every;
   if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
       (is_over(run) && every.count > 0))
     parts_.save(position_, velocities());
+  if (position_.shares != plan_.sampler.shares) refit(run);
 }
 
-/// Once, at the first epoch: NaN may come much later, or never.
-void TrainLoop::warn_of_divergence(const RunRecord& run, const EpochRecord& record) const {
-  const std::size_t classes = parts_.data.class_names.size();
-  if (!has_diverged(record, classes) || ended_diverged(std::span(run.epochs), classes)) return;
-  log(LogLevel::warn,
-      fmt::format("training diverges: the loss of epoch {} is {:.4g}, and guessing "
-                  "one of {} classes has {:.4g}: {}",
-                  record.epoch, record.train.loss, classes, guessing_loss(classes), kWhereTrained));
-}
-
-void TrainLoop::rebalance() {
-  if (!config_.batch.balance.by_speed) return;
-  const auto costs = all_gather(parts_.group, recorder_.cost());
-  const bool known = std::ranges::all_of(costs, [](auto& c) { return c.all.per_image > 0; });
-  if (!known) return;
-  const std::vector<std::size_t> now = plan_.rank_batches();
-  const std::vector<std::size_t> next = steadily_rebalanced_images(costs, now, plan_.most_samples);
-  if (next == now) return;
-  position_.shares = next;
-  log(LogLevel::info,
-      fmt::format("images per rank from epoch {} on: {}, before {} (--balance speed)", epoch(),
-                  images_text(next), images_text(now)));
-}
-
-EpochRecord TrainLoop::record_epoch() {
-  EpochRecord record;
-  record.seconds = max_over_ranks(parts_.group, position_.seconds + watch_.seconds());
-  recorder_.close_epoch();
-  record.epoch = epoch();
-  record.steps = sampler_.steps_per_epoch();
-  record.ranks = plan_.world;
-  record.rank_batches = plan_.rank_batches();
-  record.resumed_at_step = std::exchange(resumed_at_, std::nullopt);
-  record.train = position_.so_far.score(record.seconds);
-  record.images_per_second = position_.so_far.samples / record.seconds;
-  record.learning_rate = rate_of(record.steps);
-  record.parameter_hash = check_parameters("after epoch " + std::to_string(record.epoch));
-  if (evaluator_.due(record.epoch)) record.test = evaluator_.score(nullptr, &parts_.observer);
-  return record;
-}
-
-bool TrainLoop::is_over(const RunRecord& run) const {
-  return run.seconds_to_target || position_.epochs >= config_.training.epochs;
-}
-
-void TrainLoop::note_target(RunRecord& run) const {
-  if (!config_.training.target_accuracy || run.epochs.empty()) return;
-  const EpochRecord& last = run.epochs.back();
-  const std::optional<Score> score = config_.training.eval_every != 0 ? last.test : last.train;
-  if (score && score->accuracy >= *config_.training.target_accuracy)
-    run.seconds_to_target = position_.spent;
-}
-
-std::string TrainLoop::check_parameters(const std::string& when) {
-  stop_unless_finite(parts_.group, replica_.parameters_are_finite(),
-                     "a parameter is NaN or infinite after " + in_words(position_.steps));
-  return check_.compare(when);
+/// What the input and the evaluation hold on the device makes room first.
+void TrainLoop::refit(RunRecord& run) {
+  audit_.reset();
+  input_.reset();
+  epoch_end_.forget_plan();
+  parts_.refit(position_.shares);
+  position_.shares = plan_.sampler.shares;  // others than these did not fit
+  sampler_ = Sampler(plan_.sampler);
+  epoch_end_.take_plan();
+  input_ = make_train_input(parts_, sampler_, config_.data.input, position_);
+  audit_.emplace(parts_, sampler_, *input_, timer(), run);
 }
 
 void TrainLoop::save_within_epoch(const RunRecord& run) {
-  check_parameters("after " + in_words(position_.steps));
+  check_.check_parameters(position_, "after " + in_words(position_.steps));
   position_.energy = recorder_.energy(run.ranks);
   parts_.save(position_, velocities());
   parts_.group.barrier();
@@ -271,8 +206,7 @@ std::size_t TrainLoop::global_step(std::size_t step) const {
 
 bool TrainLoop::profiles(std::size_t step) const {
   constexpr std::size_t kSteps = 5;
-  return config_.output.profile_layers && !parts_.continues &&
-         position_.epochs == parts_.from.epochs && step > 1 &&
+  return config_.output.profile_layers && position_.epochs == parts_.from.epochs && step > 1 &&
          step + kSteps > sampler_.steps_per_epoch();
 }
 
@@ -280,8 +214,6 @@ double TrainLoop::rate_of(std::size_t step) const {
   return learning_rate(plan_.schedule, global_step(step) - 1);
 }
 
-std::string TrainLoop::in_words(std::size_t step) const {
-  return "epoch " + std::to_string(epoch()) + ", step " + std::to_string(step);
-}
+std::string TrainLoop::in_words(std::size_t step) const { return step_in_words(epoch(), step); }
 
 }  // namespace rueda

@@ -6,8 +6,7 @@
 #include "base/clock.hpp"
 #include "train/checks/audit.hpp"
 #include "train/checks/step_checks.hpp"
-#include "train/evaluator.hpp"
-#include "train/run_plan.hpp"
+#include "train/epoch_end.hpp"
 #include "train/sgd.hpp"
 #include "train/step_recorder.hpp"
 #include "train/train_input.hpp"
@@ -19,17 +18,11 @@ class TrainLoop {
  public:
   explicit TrainLoop(const TrainerParts& parts);
 
-  /// Trains until the last epoch, the target accuracy, the step in which a rank
-  /// asks to stop, or the end of an epoch after which the ranks should have other
-  /// shares; fills `run.epochs`, `outcome` and `seconds_to_target`.
+  /// Trains until the last epoch, the target accuracy, or the step in which a
+  /// rank asks to stop; fills `run.epochs`, `outcome` and `seconds_to_target`.
   /// Collective. Throws RunError, alike on every rank, on a loss that is not
   /// finite (step and rank named) and on replicas that differ.
   void run(RunRecord& run);
-
-  /// Where training stands. After `run`: whether another trainer should go on from
-  /// there, with the shares that it has.
-  const TrainPosition& position() const noexcept { return position_; }
-  bool wants_other_shares() const noexcept { return position_.shares != plan_.sampler.shares; }
 
   /// Of the optimizer, on the replica's device: to be filled before a resumed run.
   std::span<float> velocities() { return optimizer_.velocities(); }
@@ -61,20 +54,10 @@ class TrainLoop {
 
   void finish_epoch(RunRecord& run);
 
-  /// Collective: with --balance speed, the shares of the next epoch by the times of this one.
-  void warn_of_divergence(const RunRecord& run, const EpochRecord& record) const;
-  void rebalance();
+  /// Goes on with the shares of `position_`, for which everything is planned anew.
+  void refit(RunRecord& run);
 
-  /// All but what the recorder gathers.
-  EpochRecord record_epoch();
-
-  bool is_over(const RunRecord& run) const;
-
-  /// Of the last epoch. Where a run evaluates, only an evaluation can reach the target.
-  void note_target(RunRecord& run) const;
-
-  /// A step looks at its loss, which does not show what its own update did. Returns the hash.
-  std::string check_parameters(const std::string& when);
+  bool is_over(const RunRecord& run) const { return epoch_end_.is_over(run, position_); }
 
   /// A pause of the epoch on all ranks, and no step's time. The saved state
   /// passes the same checks as at the end of an epoch.
@@ -95,7 +78,6 @@ class TrainLoop {
   const RunPlan& plan_;
   Replica& replica_;
   Sampler sampler_;
-  Evaluator evaluator_;
   Sgd optimizer_;
   GradientAccumulator accumulator_;
   ReplicaCheck check_;
@@ -103,8 +85,8 @@ class TrainLoop {
   TrainPosition position_;
   std::unique_ptr<TrainInput> input_;
   StepRecorder recorder_;
-  Stopwatch watch_;  ///< since the last step or pause
-  std::optional<std::size_t> resumed_at_;
+  EpochEnd epoch_end_;
+  Stopwatch watch_;         ///< since the last step or pause
   bool unsettled_ = false;  ///< the sums of the last step are still to be looked at
   bool stops_ = false;      ///< a rank asked to
 };

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "rueda/train/run_record.hpp"
@@ -31,7 +32,7 @@ class TrainObserver {
 /// What a trainer works with; all of it outlives the trainer.
 struct TrainerParts {
   const TrainConfig& config;
-  const RunPlan& plan;
+  const RunPlan& plan;  ///< `refit` changes it
   RankGroup& group;
   Replica& replica;
   GradientReducer& reducer;
@@ -41,7 +42,6 @@ struct TrainerParts {
   /// Of an earlier run, whose parameters and statistics the replica has.
   TrainPosition from = {};
   bool resumes = false;              ///< an earlier process got there
-  bool continues = false;            ///< an earlier trainer of this process did
   DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one
   DeviceMonitor* host = nullptr;     ///< null where another rank reads this host's counters
   /// Whether this rank is to stop: asked before every step.
@@ -51,6 +51,10 @@ struct TrainerParts {
   /// one before cannot be written.
   std::function<void(const TrainPosition&, std::span<float> velocities)> save =
       [](const TrainPosition&, std::span<float>) {};
+  /// Collective: plans the run and the replica anew for these images of each rank in a full step.
+  /// Leaves both as they were where that does not fit into memory.
+  std::function<void(const std::vector<std::size_t>& shares)> refit =
+      [](const std::vector<std::size_t>&) {};
 
   std::size_t rank() const { return std::size_t(group.rank()); }
 };

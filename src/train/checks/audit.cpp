@@ -17,7 +17,7 @@ namespace {
 std::unique_ptr<TrainInput> input_besides_stream(const TrainerParts& parts,
                                                  const Sampler& sampler) {
   if (parts.config.data.input != InputMode::stream) return nullptr;
-  return make_train_input(parts, sampler, InputMode::resident);
+  return make_train_input(parts, sampler, InputMode::resident, parts.from);
 }
 
 std::size_t ranks_to_audit(const TrainerParts& parts) {

@@ -137,6 +137,10 @@ void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, 
     });
 }
 
+std::string step_in_words(std::size_t epoch, std::size_t step) {
+  return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
+}
+
 void stop_unless_finite(RankGroup& group, bool finite, const std::string& what,
                         const std::string& remedy) {
   const auto culprits = ranks_where(group, !finite);
@@ -178,6 +182,13 @@ std::string ReplicaCheck::compare(const std::string& when) {
   throw_agreed(ExitCode::run_failed,
                fmt::format("replicas differ {}: {}, {}; {}", when, tensor_name(replica_, *tensor),
                            first_element(copies), verdict(all, *tensor, changed)));
+}
+
+std::string ReplicaCheck::check_parameters(const TrainPosition& position, const std::string& when) {
+  stop_unless_finite(
+      group_, replica_.parameters_are_finite(),
+      "a parameter is NaN or infinite after " + step_in_words(position.epochs + 1, position.steps));
+  return compare(when);
 }
 
 }  // namespace rueda

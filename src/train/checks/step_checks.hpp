@@ -8,6 +8,7 @@
 #include "backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/run_record.hpp"
 
 namespace rueda {
 
@@ -23,6 +24,9 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
 /// They end with Replica::disturb({}).
 void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, bool meant,
                  Replica& replica);
+
+/// "epoch 2, step 17", both from 1.
+std::string step_in_words(std::size_t epoch, std::size_t step);
 
 /// What to do about a loss that is no number, in training and in a mere evaluation.
 inline constexpr const char* kWhereTrained =
@@ -59,6 +63,10 @@ class ReplicaCheck {
   /// changed between two checks, else the one that the majority contradicts,
   /// else both.
   std::string compare(const std::string& when);
+  /// Collective, after the last step of `position`: the same, and throws RunError, alike on every
+  /// rank, where a parameter is not finite. A step looks at its loss, which does not show what its
+  /// own update did.
+  std::string check_parameters(const TrainPosition& position, const std::string& when);
 
  private:
   RankGroup& group_;
