@@ -9,7 +9,7 @@
 namespace rueda {
 namespace {
 
-/// Of one kind, over epochs.
+/// The sums of the steps of one kind, over epochs.
 KindSums kind_sums(Epochs epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums;
   for (const EpochRecord& epoch : epochs) {
@@ -20,7 +20,7 @@ KindSums kind_sums(Epochs epochs, std::size_t global_batch, StepKind kind) {
   return sums;
 }
 
-/// What of a rank's sums is averaged over its steps as it is.
+/// These of a rank's sums are averaged over its steps as they are.
 constexpr std::array<std::pair<Spread StepBreakdown::*, double RankSums::*>, 7> kMeans = {
     {{&StepBreakdown::step, &RankSums::seconds},
      {&StepBreakdown::busy, &RankSums::busy},

@@ -15,7 +15,7 @@ namespace rueda {
 
 using Epochs = std::span<const EpochRecord>;
 
-/// Made of the steps' records, or as they were kept where the records were released.
+/// The sums of the steps' records, or those that were kept where the records were released.
 EpochSums sums_of(const EpochRecord& epoch, std::size_t global_batch);
 
 StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind);
@@ -70,7 +70,7 @@ struct Disturbance {
 /// The rank that got least among those that were disturbed (is_disturbed) in at
 /// least three steps in a row; none where the steps' records were released.
 std::optional<Disturbance> disturbance_in(const EpochRecord& epoch);
-/// The same for the user, with the remedy; empty: there was none, or one of
+/// The disturbance in words, with the remedy; empty: there was none, or one of
 /// `ranks`, all of the run, lacks cores, which its start has told.
 std::string disturbance_text(const EpochRecord& epoch, const std::vector<RankInfo>& ranks);
 
@@ -100,8 +100,8 @@ inline constexpr std::array kDeviceQuantities = {
 double training_seconds(const RunRecord& run);
 double evaluation_seconds(const RunRecord& run);
 
-/// Of the steps of all epochs, those of earlier processes included. What one
-/// epoch does not know is unknown.
+/// The energy of the steps of all epochs, those of earlier processes included. It
+/// is unknown where one epoch does not know its own.
 Energy run_energy(const RunRecord& run);
 
 }  // namespace rueda

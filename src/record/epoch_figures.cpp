@@ -9,7 +9,7 @@
 namespace rueda {
 namespace {
 
-/// Of the steps of one rank: those of its figures that are no sums.
+/// The full steps of one rank, for the figures that are no sums.
 struct FullSteps {
   std::vector<double> seconds;
   std::vector<double> compute;  ///< without what it waited for the all-reduce

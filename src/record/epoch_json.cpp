@@ -5,7 +5,7 @@
 namespace rueda {
 namespace {
 
-/// The scores of a test that there was not: null.
+/// The scores are null where there was no test.
 Json test_json(const EpochFigures& e) {
   Json score = fields_json(e.test.value_or(Score()), kTestScoreFields);
   if (!e.test) {
@@ -22,7 +22,7 @@ Json figures_json(const EpochFigures& e) {
   return j;
 }
 
-/// What `figures_json` writes of each rank's energy, where the file has it.
+/// The energy of each rank as `figures_json` wrote it; none where the file lacks it.
 std::vector<Energy> read_rank_energy(const JsonView& energy) {
   std::vector<Energy> ranks;
   for (const JsonView& joules : energy.items("per_rank")) {

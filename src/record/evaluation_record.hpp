@@ -8,7 +8,7 @@
 
 namespace rueda {
 
-// What `rueda evaluate --json` writes of a network's answers, and reports read
+// `rueda evaluate --json` writes a network's answers, and reports read them
 // (docs/weights.md). One list of fields does both.
 
 /// How a class of the test images fared.
@@ -27,7 +27,7 @@ struct SampleImage {
   std::string rgb;           ///< 32 x 32 x 3 bytes, row by row, as two hexadecimal digits each
 };
 
-/// Of the test set: the first images, and the mistakes with the highest probability.
+/// Images of the test set: the first ones, and the mistakes with the highest probability.
 struct SampleImages {
   std::vector<SampleImage> first, mistakes;
 };

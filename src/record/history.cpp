@@ -36,7 +36,7 @@ SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
   return share(text_of(j));
 }
 
-// What a history begins with. Older versions wrote no more than the first two.
+// A history begins with these fields. Older versions wrote no more than the first two.
 const std::tuple kBeginFields{Field{"started_at", &RunRecord::started_at},
                               Field{"resumptions", &RunRecord::resumptions}};
 constexpr const char* kTotalSeconds = "total_seconds";

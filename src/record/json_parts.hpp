@@ -26,7 +26,7 @@ Json phases_json(const std::array<Value, kPhases>& values) {
   return j;
 }
 
-// What a checkpoint keeps of a run, and reads back.
+// A checkpoint keeps the following of a run, and reads it back.
 
 inline auto fields_of(const CheckpointRecord&) {
   return std::tuple{Field{"path", &CheckpointRecord::path},
@@ -39,7 +39,7 @@ inline auto fields_of(const CheckpointRecord&) {
 inline auto fields_of(const AuditRecord&) {
   return std::tuple{Field{"steps", &AuditRecord::steps}, Field{"findings", &AuditRecord::findings}};
 }
-/// Of the steps of a rank: what run.json adds up over epochs.
+/// run.json adds these sums of a rank's steps up over epochs.
 inline auto fields_of(const RankSums&) {
   return std::tuple{Field{"steps", &RankSums::steps},
                     Field{"samples", &RankSums::samples},

@@ -45,7 +45,7 @@ auto phase_fields(std::index_sequence<phases...>) {
 /// The phases by name.
 inline const auto kPhaseFields = phase_fields(std::make_index_sequence<kPhases>());
 
-/// What a mean step waited for.
+/// The seconds of a phase that a mean step waited for.
 template <Phase phase>
 inline constexpr auto exposed = in(&StepBreakdown::phases, element<std::size_t(phase)>);
 

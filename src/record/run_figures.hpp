@@ -13,8 +13,9 @@
 
 namespace rueda {
 
-// What run.json says besides what a run knows. Studies read it, too: one list of
-// fields does both (run_fields.hpp). Seconds, bytes; unknown numbers are NaN.
+// run.json has these figures besides the facts that a run knows. Studies read them,
+// too: one list of fields does both (run_fields.hpp). Seconds, bytes; unknown
+// numbers are NaN.
 
 /// The object `summary`. "Steady" is of the steady state.
 struct RunSummary {

@@ -42,9 +42,9 @@ void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 /// has the figures of an uninterrupted one.
 TextPieces history_json(const RunRecord& run);
 
-/// The same of a run that goes on: it keeps the line of each epoch that it has
-/// written, so that a checkpoint each epoch neither writes nor copies those
-/// before in memory.
+/// Makes the history of a run that goes on, again and again. It keeps the line of
+/// each epoch, so that a checkpoint each epoch makes one line, and copies none of
+/// those before in memory.
 class HistoryWriter {
  public:
   TextPieces text(const RunRecord& run);

@@ -45,7 +45,7 @@ class RunPace {
   /// Seconds of all steps and evaluations that follow a step of an epoch, both
   /// from 1; NaN as long as usual_step is. Evaluations count once one is known.
   double left_after(std::size_t epoch, std::size_t step) const;
-  /// The same in the evaluation after an epoch, of which `done` of `of` images
+  /// Seconds that are left in the evaluation after an epoch, of which `done` of `of` images
   /// took so many seconds.
   double left_in_evaluation(std::size_t epoch, double done, double of, double seconds) const;
 

@@ -14,6 +14,7 @@
 #include "record/run_json.hpp"
 #include "run/resume/taken_options.hpp"
 #include "run/run_directory.hpp"
+#include "train/epoch_end.hpp"
 
 namespace rueda {
 namespace {
@@ -23,12 +24,12 @@ std::string machine_text(const RankInfo& rank) {
                      counted(std::size_t(rank.threads), "thread"));
 }
 
-/// What each rank's bits may depend on, apart from the options.
+/// Each rank's bits may depend on its machine, apart from the options.
 std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
   return values_of(ranks, machine_text);
 }
 
-/// Of the checkpoint from which a run resumes.
+/// The record of the checkpoint from which a run resumes.
 CheckpointRecord record_of(const std::string& path, const Manifest& manifest) {
   CheckpointRecord record{.path = path,
                           .epochs = manifest.position.epochs,
@@ -88,6 +89,16 @@ void Resuming::read(const Graph& graph, RunRecord& run) {
                              .epochs = at.epochs,
                              .steps = at.steps,
                              .ranks = std::size_t(world_.size())});
+}
+
+std::string Resuming::ended(const TrainConfig& config, const RunRecord& run) {
+  const bool over =
+      run.epochs.size() >= config.training.epochs || reached_target(config.training, run);
+  if (!point_ || !over || point_->manifest.position.steps > 0) return "";
+  return text_of_rank_0(world_, [&]() -> std::string {
+    if (!resumes_in_place(config, point_->checkpoint)) return "";
+    return outcome_after(config.output.run_dir, run.epochs.size());
+  });
 }
 
 std::optional<HostWeights> Resuming::take_weights() {

@@ -40,6 +40,9 @@ class Resuming {
 
   /// Reads the checkpoint, and adds its history and this resumption to `run`.
   void read(const Graph& graph, RunRecord& run);
+  /// Collective, after `read`: how the run ended that would go on in its own directory, if nothing
+  /// is left to train and its record there is complete; empty: it did not.
+  std::string ended(const TrainConfig& config, const RunRecord& run);
   /// The weights that were read, on rank 0, to be broadcast as others are.
   std::optional<HostWeights> take_weights();
   /// Restores the velocities of the optimizer.

@@ -85,7 +85,7 @@ void Console::tell_gap() {
   if (const auto gap = live_->take_gap()) log(LogLevel::info, gap_text(*gap, live_->ranks()));
 }
 
-/// Of the first epoch that has one: more would say the same.
+/// The first epoch that has one is told: more would say the same.
 void Console::tell_disturbance(const RunRecord& run) {
   if (disturbed_) return;
   const std::string text = disturbance_text(run.epochs.back(), run.ranks);

@@ -13,9 +13,10 @@
 
 namespace rueda {
 
-/// What rank 0 shows and writes while a run trains: the bar, a line per epoch,
+/// Rank 0 shows and writes while a run trains: the bar, a line per epoch,
 /// status.json, and run.json and the CSV files after every epoch (run.json after some, where
-/// epochs are very short), so that an interrupted run leaves what it had. Other ranks' consoles are silent.
+/// epochs are very short), so that an interrupted run leaves what it had. Other ranks' consoles are
+/// silent.
 class Console final : public TrainObserver {
  public:
   Console(const RunRecord& run, bool speaks, const ReduceJournal& journal);

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/json/bounded_json.hpp"
+#include "base/json/json_view.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/text_input.hpp"
@@ -44,17 +45,33 @@ void set_aside(const fs::path& directory) {
   for (const char* file : kRunFiles) fs::rename(directory / file, name(file), missing);
 }
 
-/// Of the run there that has left no checkpoint; empty: there is none, or it is not known.
-std::string outcome_in(const fs::path& directory) {
-  if (!list_checkpoints(directory / kCheckpointsName).empty()) return "";
+/// How a run ended by its run.json; empty and 0 where that cannot be read.
+struct RecordedEnd {
+  std::string outcome;
+  std::size_t epochs = 0;
+};
+
+RecordedEnd recorded_end(const fs::path& directory) {
+  RecordedEnd end;
   const InputFile file{directory / kRunJsonName, "", ""};
   try {
-    const auto run = parse_json(read_text(file, kMostJsonBytes), file);
-    const auto outcome = run.find("outcome");
-    if (outcome != run.end() && outcome->is_string()) return *outcome;
+    const auto json = parse_json(read_text(file, kMostJsonBytes), file);
+    const JsonView run(json);
+    end.outcome = run.at("outcome").raw_text();
+    end.epochs = run.items("epochs").size();
   } catch (const InputError&) {  // a record that cannot be read says nothing
   }
-  return "";
+  return end;
+}
+
+bool ended_by_itself(const std::string& outcome) {
+  return outcome == "completed" || outcome == "target reached";
+}
+
+/// The outcome of the run there, if it left no checkpoint; empty: it did, or it is not known.
+std::string outcome_in(const fs::path& directory) {
+  if (!list_checkpoints(directory / kCheckpointsName).empty()) return "";
+  return recorded_end(directory).outcome;
 }
 
 /// A checkpoint that is to go holds nothing else.
@@ -70,6 +87,11 @@ bool holds_run(const fs::path& directory) {
   std::error_code ignored;
   return fs::exists(directory / kRunJsonName, ignored) ||
          !list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+std::string outcome_after(const fs::path& directory, std::size_t epochs) {
+  const RecordedEnd end = recorded_end(directory);
+  return ended_by_itself(end.outcome) && end.epochs == epochs ? end.outcome : "";
 }
 
 void require_replaceable(const TrainConfig& config, const fs::path& directory,
@@ -99,8 +121,7 @@ void make_way(const TrainConfig& config, const fs::path& directory) {
       "--resume auto: the run in " + directory.string() + " stopped and left a checkpoint, but " +
           (directory / kCheckpointsName).string() +
           " has none: is a disk not mounted? Bring them back, or add --overwrite to begin anew");
-  if (!outcome.empty() && outcome != "completed" && outcome != "target reached")
-    set_aside(directory);
+  if (!outcome.empty() && !ended_by_itself(outcome)) set_aside(directory);
 }
 
 void discard_later(const TrainConfig& config, const std::string& checkpoint,

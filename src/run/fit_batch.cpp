@@ -205,7 +205,8 @@ class Fitter {
     return {run_, std::move(replica_), asked_, need_, room_.bytes};
   }
 
-  /// Of a step on this rank. What the batch decides grows with it, or less.
+  /// The samples of a step that fit on this rank. Memory that the batch decides grows with it, or
+  /// less.
   std::size_t most_samples() const {
     const std::size_t now = run_.rank_samples(run_.global_batch, rank_);
     if (room_.bytes == SIZE_MAX) return SIZE_MAX;
@@ -213,7 +214,7 @@ class Fitter {
     return std::max(now, std::size_t(double(now) * std::max(left, 0.0) / double(need_.of_batch())));
   }
 
-  // What follows is of this rank alone.
+  // The following functions are of this rank alone.
 
   /// Where `batch` was asked for, as the configuration says.
   MemoryNeed plan(std::size_t batch) {

@@ -19,7 +19,7 @@
 
 namespace rueda {
 
-/// What to train, and where.
+/// The network to train, and where.
 struct FitRequest {
   const TrainConfig& config;
   const Graph& graph;

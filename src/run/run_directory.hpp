@@ -39,6 +39,10 @@ class DirectoryClaim {
 /// Whether `directory` has the record or a checkpoint of a run.
 bool holds_run(const fs::path& directory);
 
+/// "completed" or "target reached", where the record of the run in `directory` says that of a run
+/// of so many epochs; else empty.
+std::string outcome_after(const fs::path& directory, std::size_t epochs);
+
 /// Throws InputError where a run that begins in `directory` would replace what
 /// no run left, unless --overwrite was given, which is answered with a list.
 /// Checkpoints that lie behind a link, or hold anything else, are never removed.

@@ -219,6 +219,22 @@ RunRecord begin_record(const TrainConfig& config, const std::string& command_lin
   return run;
 }
 
+/// A run that has ended and was started again: its files stay. Weights that are asked for anew
+/// are those of its last checkpoint.
+void leave_as_it_is(Job& job, const RunRecord& run, const std::string& ended, const Graph& graph,
+                    const Resuming& resuming, const std::optional<HostWeights>& weights) {
+  job.on_rank_0([&] {
+    const OutputConfig& output = run.config.output;
+    check_targets(run.config, resuming.wrote_weights(run.config));
+    std::error_code none;
+    if (names_weights(output.save_weights) && !fs::exists(output.save_weights, none))
+      save_weights(run, graph, *weights);
+    log(LogLevel::info, fmt::format("the run in {} is finished ({} after {}): its record stays as "
+                                    "it is",
+                                    output.run_dir, ended, counted(run.epochs.size(), "epoch")));
+  });
+}
+
 /// From a settled configuration to the end of training.
 ExitCode train(Job& job, const TrainConfig& config, const std::string& command_line,
                const AgreedData& data, Resuming& resuming, DirectoryClaim& claim,
@@ -227,6 +243,10 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   RunRecord run = begin_record(config, command_line);
   resuming.read(graph, run);
   std::optional<HostWeights> initial = read_weights(job, config, graph, resuming);
+  if (const std::string ended = resuming.ended(config, run); !ended.empty()) {
+    leave_as_it_is(job, run, ended, graph, resuming, initial);
+    return ExitCode::done;
+  }
   if (resuming.active() || !config.model.init_weights.empty()) clock.lap("weights");
   const ComputePlan compute = plan_compute(job, config, data.images.train.size());
   const BackendOptions options = backend_options(job, config, compute);

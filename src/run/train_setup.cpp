@@ -22,13 +22,6 @@
 namespace rueda {
 namespace {
 
-HostWeights download_weights(Replica& replica) {
-  HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
-  replica.backend().download(weights.first, replica.parameters());
-  replica.backend().download(weights.second, replica.running_statistics());
-  return weights;
-}
-
 /// The first images of a set may be those of its first classes. A few lack some by chance.
 void limit_data(std::size_t limit, Dataset& data) {
   constexpr std::size_t kEnoughOfClass = 10;
@@ -142,10 +135,16 @@ HostWeights load_weights(const Graph& graph, const std::string& file) {
   return weights;
 }
 
-std::string save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
+HostWeights download_weights(Replica& replica) {
+  HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
+  replica.backend().download(weights.first, replica.parameters());
+  replica.backend().download(weights.second, replica.running_statistics());
+  return weights;
+}
+
+std::string save_weights(const RunRecord& run, const Graph& graph, const HostWeights& weights) {
   const std::string file = final_weights(run.config);
-  if (file.empty()) return "";
-  const auto [parameters, statistics] = download_weights(replica);
+  const auto& [parameters, statistics] = weights;
   std::uint64_t steps = 0;
   for (const EpochRecord& epoch : run.epochs) steps += epoch.steps;
   try {

@@ -55,10 +55,11 @@ void upload_weights(Replica& replica, const HostWeights& weights);
 
 /// Those of a weights file.
 HostWeights load_weights(const Graph& graph, const std::string& file);
-/// Writes the weights of a run that has ended to `final_weights`. Where the user
-/// did not ask for them, a disk that is full is told and ends nothing. Returns
-/// the file, or an empty text where there is none.
-std::string save_weights(const RunRecord& run, const Graph& graph, Replica& replica);
+/// Writes the weights of a run that has ended to `final_weights`, which is not empty. Where the
+/// user did not ask for them, a disk that is full is told and ends nothing. Returns the file, or an
+/// empty text where there is none.
+std::string save_weights(const RunRecord& run, const Graph& graph, const HostWeights& weights);
+HostWeights download_weights(Replica& replica);
 
 /// Collective: every rank gets rank 0's parameters and statistics.
 void broadcast_replica(Communicator& world, Replica& replica);

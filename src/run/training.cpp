@@ -45,8 +45,10 @@ void Training::train() {
   try {
     run_loop(loop);
     checkpoints.wait_for_writer();
-    if (run_.outcome != "stopped")
-      parts_.job.on_rank_0([&] { run_.kept_weights = save_weights(run_, parts_.graph, replica); });
+    if (run_.outcome != "stopped" && !final_weights(run_.config).empty()) {
+      parts_.job.on_rank_0(
+          [&] { run_.kept_weights = save_weights(run_, parts_.graph, download_weights(replica)); });
+    }
   } catch (const std::exception& error) {
     note_failure(console, error.what());
     throw;

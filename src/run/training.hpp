@@ -17,7 +17,7 @@
 
 namespace rueda {
 
-/// What training works with; all of it outlives the training.
+/// The things that training works with; all of them outlive it.
 struct TrainingParts {
   Job& job;
   const TrainConfig& config;

@@ -14,6 +14,13 @@
 
 namespace rueda {
 
+bool reached_target(const TrainingConfig& config, const RunRecord& run) {
+  if (!config.target_accuracy || run.epochs.empty()) return false;
+  const EpochRecord& last = run.epochs.back();
+  const std::optional<Score> score = config.eval_every != 0 ? last.test : last.train;
+  return score && score->accuracy >= *config.target_accuracy;
+}
+
 EpochEnd::EpochEnd(const TrainerParts& parts, ReplicaCheck& check, StepRecorder& recorder)
     : parts_(parts), config_(parts.config), plan_(parts.plan), check_(check), recorder_(recorder) {
   take_plan();
@@ -90,11 +97,7 @@ bool EpochEnd::is_over(const RunRecord& run, const TrainPosition& position) cons
 }
 
 void EpochEnd::note_target(RunRecord& run, const TrainPosition& position) const {
-  const std::optional<double> target = config_.training.target_accuracy;
-  if (!target || run.epochs.empty()) return;
-  const EpochRecord& last = run.epochs.back();
-  const std::optional<Score> score = config_.training.eval_every != 0 ? last.test : last.train;
-  if (score && score->accuracy >= *target) run.seconds_to_target = position.spent;
+  if (reached_target(config_.training, run)) run.seconds_to_target = position.spent;
 }
 
 }  // namespace rueda

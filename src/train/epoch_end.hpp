@@ -11,8 +11,12 @@
 
 namespace rueda {
 
-/// What follows the last step of an epoch: checks, evaluation, the record, and the ranks' parts
-/// of the batch from the next epoch on. Its functions are alike on every rank.
+/// Whether the last epoch of `run` reached the target accuracy, if there is one. Where a run
+/// evaluates, only an evaluation can.
+bool reached_target(const TrainingConfig& config, const RunRecord& run);
+
+/// Does all that follows the last step of an epoch: checks, evaluation, the record, and the
+/// ranks' parts of the batch from the next epoch on. Its functions are alike on every rank.
 class EpochEnd {
  public:
   /// Keeps the references.
@@ -25,8 +29,7 @@ class EpochEnd {
   void finish(RunRecord& run, TrainPosition& position);
 
   bool is_over(const RunRecord& run, const TrainPosition& position) const;
-  /// Notes in `run` whether its last epoch reached the target. Where a run evaluates, only an
-  /// evaluation can.
+  /// Notes in `run` whether its last epoch reached the target.
   void note_target(RunRecord& run, const TrainPosition& position) const;
 
   /// As Replica's, before and after the run's plan is made for other shares.

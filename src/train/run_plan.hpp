@@ -14,7 +14,7 @@
 
 namespace rueda {
 
-/// What follows from the configuration once the world size and the data are known.
+/// The plan of a run, which follows from the configuration once world size and data are known.
 struct RunPlan {
   std::size_t world = 1;
   std::size_t micro_batches = 1;
@@ -22,7 +22,7 @@ struct RunPlan {
   SamplerOptions sampler;
   ScheduleOptions schedule;
 
-  /// Of each rank, as far as its memory is known to be the limit; empty: of none.
+  /// The limit of each rank, as far as its memory is known to be one; empty: none is known.
   std::vector<std::size_t> most_samples;
 
   /// Samples of the largest micro-batch of a full step if all ranks have equal
@@ -30,13 +30,13 @@ struct RunPlan {
   std::size_t largest_micro_batch() const noexcept {
     return even_split(global_batch, sampler.parts, 0).size();
   }
-  /// The same of `rank`, with its part.
+  /// Samples of the largest micro-batch of `rank` in a full step, with its part.
   std::size_t largest_micro_batch(std::size_t rank) const noexcept {
     return sampler.part_of(global_batch, virtual_rank(rank, 0)).size();
   }
-  /// The same of the rank that has most.
+  /// Samples of the largest micro-batch that any rank has in a full step.
   std::size_t largest_micro_batch_of_all() const noexcept;
-  /// Of each rank: samples in a full step.
+  /// Samples of each rank in a full step.
   std::vector<std::size_t> rank_batches() const;
   /// Samples of `rank` in a step of `step_samples`, all its micro-batches together.
   std::size_t rank_samples(std::size_t step_samples, std::size_t rank) const noexcept;
@@ -76,7 +76,7 @@ EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::
 MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
                            std::size_t message_floats, std::size_t image_bytes = 0);
 
-/// What a plain training run of one of `ranks` ranks holds on the device,
+/// The memory that a plain training run of one of `ranks` ranks holds on the device,
 /// planned anew on a backend of which nothing is in use: `batch` images to
 /// train on and the same to evaluate, all of CIFAR-10 where images are
 /// resident, gradients summed by the ring.

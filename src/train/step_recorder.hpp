@@ -30,7 +30,7 @@ namespace rueda {
 void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks);
 
-/// What one rank's step leaves in the trace.
+/// The spans of one rank's step in the trace.
 std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
                                   const std::vector<BucketRecord>& buckets,
                                   const std::vector<ReduceSpan>& acts);
@@ -70,9 +70,9 @@ class StepRecorder {
   void open_epoch();
   /// `global_step` counts from 1.
   void begin_step(std::size_t global_step);
-  /// Of the last step that ended; zeros before the first.
+  /// The last step's times; zeros before the first step has ended.
   const RankTimes& last_times() const { return last_; }
-  /// Of the step that runs.
+  /// The step that runs is timed by it.
   PhaseTimer& timer() { return timer_; }
   /// A micro-batch is computed, which a device timed itself. The host was
   /// already waiting for the rest, so the device's work for the input counts
@@ -88,8 +88,8 @@ class StepRecorder {
   void close_epoch();
   /// Collective: of the current epoch until now, with its steps by an earlier process.
   Energy energy(const std::vector<RankInfo>& ranks);
-  /// Of this rank, by the median of the epoch's full steps so far; no time per image
-  /// where it had fewer than three with images of its own.
+  /// The cost of this rank's steps: medians of the epoch's full steps so far. It has no time
+  /// per image where fewer than three of these had images of its own.
   MeasuredCost cost() const;
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.

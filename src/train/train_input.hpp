@@ -33,7 +33,7 @@ class TrainInput {
   virtual ~TrainInput() = default;
   /// Gets the micro-batch there, or on its way; books on `timer` what the step waits for.
   virtual void load(const MicroBatch& which, PhaseTimer& timer) = 0;
-  /// What the device itself does for it, before its forward pass, counts for this phase.
+  /// The device's own work for it, before its forward pass, counts for this phase.
   virtual Phase device_phase() const { return Phase::load; }
   /// For the micro-batches loaded since the last call.
   virtual InputBusy take_busy() { return {}; }

@@ -24,7 +24,7 @@ class TrainLoop {
   /// finite (step and rank named) and on replicas that differ.
   void run(RunRecord& run);
 
-  /// Of the optimizer, on the replica's device: to be filled before a resumed run.
+  /// The optimizer has them on the replica's device; they are filled before a resumed run.
   std::span<float> velocities() { return optimizer_.velocities(); }
 
  private:

@@ -100,8 +100,8 @@ class WeightsTest(ProgramCase):
         result = self.completed(self.train(*words, ranks=2))
         self.assertIn("  kept/weights.safetensors", result.out)
         epoch = self.program.record("kept")["epochs"][-1]
-        asked = ("evaluate", "--init-weights", "kept", "--batch-per-rank", "32", "--threads", "1", "--json", "e.json")
-        for ranks in (1, 2):  # model, pixels and data are those of the run
+        asked = ("evaluate", "--init-weights", "kept", "--threads", "1", "--json", "e.json")
+        for ranks in (1, 2):  # model, pixels, data and batch are those of the run, 32 of 64 images a rank
             self.completed(self.program.run_on(ranks, *asked))
             score = self.read("e.json")
             self.assertEqual((score["val_loss"], score["val_accuracy"]), (epoch["val_loss"], epoch["val_accuracy"]))

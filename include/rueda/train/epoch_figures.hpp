@@ -13,8 +13,8 @@
 
 namespace rueda {
 
-// What a run keeps of an epoch, and run.json says of it. Seconds, bytes; unknown
-// numbers are NaN.
+// A run keeps these figures of an epoch, and run.json has them. Seconds, bytes;
+// unknown numbers are NaN.
 
 /// Loss and accuracy over a whole split, all ranks, exact sample count.
 struct Score {
@@ -127,7 +127,7 @@ struct EpochFigures {
   std::optional<std::size_t> resumed_at_step;
   Energy energy;                 ///< of all ranks and steps
   EfficiencySeconds efficiency;  ///< see efficiency_seconds
-  // What follows is made of the steps' records.
+  // The members below are made of the steps' records.
   std::array<Spread, kPhases> phases;  ///< sums over all its steps, over ranks
   StepBreakdown full_step, partial_step;
   AllSteps all_steps;

@@ -42,7 +42,7 @@ struct RankInfo {
   std::string limits;  ///< of its control groups, with their files; empty: none
 };
 
-/// Of all ranks. A GPU that several ranks share counts once.
+/// The energy of all ranks. A GPU that several of them share counts once.
 Energy total_energy(const std::vector<Energy>& of_ranks, const std::vector<RankInfo>& ranks);
 
 /// Running totals of an epoch or an evaluation.
@@ -72,7 +72,7 @@ struct TrainPosition {
   double seconds = 0;      ///< that they took
   double spent = 0;        ///< seconds of the finished epochs, their evaluations included
   Energy energy{0, 0};     ///< of these steps, and of pauses between them
-  /// Of each rank: images of a full step from here on. Empty: equal parts, which follow
+  /// Images of each rank in a full step from here on. Empty: equal parts, which follow
   /// from the options.
   std::vector<std::size_t> shares = {};
 };
@@ -108,7 +108,7 @@ struct Resumption {
   std::size_t ranks = 0;
 };
 
-/// What the audits of the run's steps found.
+/// The findings of the audits of the run's steps.
 struct AuditRecord {
   std::size_t steps = 0;              ///< that were audited
   std::vector<std::string> findings;  ///< a sentence each
@@ -132,10 +132,10 @@ inline bool measures_bucket_size(const TrainConfig& config, bool overlaps) noexc
   return bucket_size_matters(config, overlaps) && config.sums.bucket_mb == kAutoBucketMb;
 }
 
-/// What is known of a run besides its epochs, whether this process trained or
-/// read a run.json. What training did belongs to the whole run, that is to this
+/// The facts of a run besides its epochs, whether this process trained or
+/// read a run.json. All that training did belongs to the whole run, that is to this
 /// process and to earlier ones up to the checkpoint that each was resumed from:
-/// epochs, resumptions, checkpoints, audit, seconds. What a process is belongs
+/// epochs, resumptions, checkpoints, audit, seconds. All that a process is belongs
 /// to this one alone: command line, versions, ranks, start-up, profile, trace,
 /// samples, gap.
 struct RunFacts {
@@ -166,7 +166,7 @@ struct RunFacts {
   bool overlaps = false;           ///< gradients travel while backward computes
   double bucket_mb = 0;            ///< the most that a bucket holds; 0: everything
   std::vector<std::size_t> bucket_bytes;  ///< in the order in which they are summed
-  /// Of a run that computed nothing.
+  /// The times of a run that computed nothing.
   std::optional<TimedCompute> timed;
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<CheckpointRecord> checkpoints;
@@ -175,7 +175,7 @@ struct RunFacts {
   std::string outcome = "running";  ///< or "completed", "target reached", "stopped", "failed"
   std::string failure;              ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
-  /// Of earlier processes, NaN where a checkpoint of an older version does not say.
+  /// The seconds of earlier processes; NaN where a checkpoint of an older version does not say.
   double earlier_seconds = 0;
   double total_seconds = 0;  ///< with these; from program start, start-up included
 };

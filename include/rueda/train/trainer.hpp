@@ -29,7 +29,7 @@ class TrainObserver {
   virtual void on_epoch(RunRecord& run) = 0;
 };
 
-/// What a trainer works with; all of it outlives the trainer.
+/// The things that a trainer works with; all of them outlive it.
 struct TrainerParts {
   const TrainConfig& config;
   const RunPlan& plan;  ///< `refit` changes it
@@ -39,7 +39,7 @@ struct TrainerParts {
   const Dataset& data;
   TrainObserver& observer;
   const Stopwatch& since_start;  ///< of the program
-  /// Of an earlier run, whose parameters and statistics the replica has.
+  /// The position of an earlier run, whose parameters and statistics the replica has.
   TrainPosition from = {};
   bool resumes = false;              ///< an earlier process got there
   DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one

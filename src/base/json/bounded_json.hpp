@@ -18,7 +18,7 @@ inline constexpr std::size_t kMostJsonBytes = 256'000'000;
 /// more epochs than a user trains, on a thousand ranks.
 inline constexpr std::size_t kMostHistoryBytes = 1'000'000'000;
 
-/// What a JSON text may hold. A document takes about 100 bytes of memory a
+/// The limits of a JSON text. A document takes about 100 bytes of memory a
 /// value. Copying and writing it are recursive. An ordered object finds a key
 /// in time proportional to the number of keys.
 struct JsonLimits {
@@ -34,8 +34,8 @@ struct JsonLimits {
 nlohmann::ordered_json parse_json(std::string_view text, const InputFile& file,
                                   const JsonLimits& limits = {});
 
-/// The same of a text within the usual limits whose file the caller names: the
-/// message is the fault alone.
+/// Parses a text within the usual limits whose file the caller names: the message
+/// is the fault alone.
 nlohmann::ordered_json parse_json(std::string_view text);
 
 /// Why `parse_json` would refuse it; empty if it would not. Makes no document.

@@ -19,7 +19,7 @@ class JsonView {
 
   /// Both have to outlive the view.
   JsonView(const Json& value, const InputFile& file) : value_(&value), file_(&file) {}
-  /// Of a text whose file the caller names.
+  /// A view of a text whose file the caller names.
   explicit JsonView(const Json& value) : value_(&value) {}
 
   /// There, and not null.
@@ -27,9 +27,9 @@ class JsonView {
   JsonView at(const std::string& name) const;
   /// The same, or a view of null where it is missing.
   JsonView part(const std::string& name) const;
-  /// Of an array.
+  /// The elements of an array.
   std::vector<JsonView> elements() const;
-  /// Of an object, in order.
+  /// The members of an object, in order.
   std::vector<std::pair<std::string, JsonView>> members() const;
   /// Elements of the array `name`; none where it is missing or null.
   std::vector<JsonView> items(const std::string& name) const;

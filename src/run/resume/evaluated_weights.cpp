@@ -1,5 +1,6 @@
 #include "run/resume/evaluated_weights.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/json/bounded_json.hpp"
+#include "base/json/json_view.hpp"
 #include "base/split.hpp"
 #include "base/text_input.hpp"
 #include "record/recorded_options.hpp"
@@ -31,6 +33,15 @@ std::string weights_in(const ResumePoint& point) {
   return point.checkpoint + "/" + kCheckpointWeightsName;
 }
 
+/// Images that a rank of a run evaluated at once, by its run.json; 0 where that is of an older
+/// version and does not say.
+std::size_t scored_batch(const JsonView& run) {
+  const JsonView batch = run.part("batch");
+  if (!batch.has("global") || !batch.has("micro_batches") || !run.has("world_size")) return 0;
+  const double parts = double(run.positive("world_size")) * double(batch.positive("micro_batches"));
+  return std::size_t(std::ceil(double(batch.positive("global")) / parts));
+}
+
 /// The weights that the run in this directory kept at its end, where it has no
 /// checkpoint, and its run.json, whose options are taken; an empty text where
 /// one of them is not there.
@@ -50,6 +61,9 @@ std::string take_kept_weights(TrainConfig& config, const std::string& directory)
                {recorded_options(run["config"]), source,
                 folder.is_string() ? folder.get<std::string>() : std::string()},
                TakenBy::evaluation);
+  const std::size_t batch = scored_batch(JsonView(run, file));
+  if (batch > 0 && !config.given.contains("batch-per-rank"))  // the same batches give the same bits
+    config.batch.per_rank = batch;
   return weights.string();
 }
 

@@ -13,7 +13,7 @@
 namespace rueda {
 namespace {
 
-/// What is streamed comes once, so an audit reads the images again; null: nothing is.
+/// Streamed batches come once, so an audit reads the images again; null: nothing is streamed.
 std::unique_ptr<TrainInput> input_besides_stream(const TrainerParts& parts,
                                                  const Sampler& sampler) {
   if (parts.config.data.input != InputMode::stream) return nullptr;

@@ -12,7 +12,7 @@
 
 namespace rueda {
 
-/// What audit number `audit` is about: rank r computes micro-batch `micro_batch`
+/// An audit compares two computations: rank r computes micro-batch `micro_batch`
 /// of rank r + `distance`, modulo the number of ranks. Without `others` each
 /// rank repeats its own.
 struct AuditTurn {

@@ -18,8 +18,8 @@ namespace rueda {
 /// start of a step.
 void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step, Replica& replica);
 
-/// The same for the faults in arithmetic, which the next micro-batch suffers:
-/// one bit, chosen by the seed and the fault. A permanent one hits whatever the
+/// Injects a fault in arithmetic, which the next micro-batch suffers: one bit
+/// flips, chosen by the seed and the fault. A permanent one hits whatever the
 /// rank computes from its step on, another only the micro-batch that is `meant`.
 /// They end with Replica::disturb({}).
 void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, bool meant,
@@ -28,7 +28,7 @@ void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, 
 /// "epoch 2, step 17", both from 1.
 std::string step_in_words(std::size_t epoch, std::size_t step);
 
-/// What to do about a loss that is no number, in training and in a mere evaluation.
+/// The remedy for a loss that is no number, in training and in a mere evaluation.
 inline constexpr const char* kWhereTrained =
     "lower --lr (or use --scale-lr none, --warmup-epochs), or look at the data";
 inline constexpr const char* kWhereScored =
