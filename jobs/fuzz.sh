@@ -48,14 +48,10 @@ find_clang() {
   return 2
 }
 
-# predict reads the same files as run_json.
-corpus_of() { if [ "$1" = predict ]; then echo run_json; else echo "$1"; fi; }
-
 # Mutation finds in short inputs nearly all that it finds in long ones.
 longest_of() {
   case $1 in
     archive | pickle) echo 16384 ;;
-    run_json | predict) echo 32768 ;;
     recipe) echo 1000000 ;;  # as much as is read: nested text is dangerous by its length
     *) echo 8192 ;;
   esac
@@ -65,7 +61,7 @@ search() { # target
   local target=$1 own=$directory/corpus/$1 found=$directory/found/$1 more=()
   [ "$workers" -le 1 ] || more=("-fork=$workers" -ignore_crashes=0)
   mkdir -p "$own" "$found"
-  RUEDA_FUZZ_TARGET=$target "$directory/tests/fuzz/fuzz" "$own" "tests/fuzz/corpus/$(corpus_of "$target")" \
+  RUEDA_FUZZ_TARGET=$target "$directory/tests/fuzz/fuzz" "$own" "tests/fuzz/corpus/$target" \
     "${limits[@]}" -max_len="$(longest_of "$target")" -max_total_time="$seconds" \
     "${more[@]}" -artifact_prefix="$found/" -print_final_stats=1
 }

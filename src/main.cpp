@@ -78,15 +78,8 @@ Request parse(const std::vector<std::string>& arguments) {
   }
 }
 
-/// Until the commands of the reader are gone from this program, RUEDA_READER=python chooses it.
-bool is_for_reader(const std::vector<std::string>& words) {
-  const char* reader = environment_variable("RUEDA_READER");
-  return words.size() > 1 && is_readers_command(words[1]) && reader != nullptr &&
-         std::string_view(reader) == "python";
-}
-
 int run(const std::vector<std::string>& words) {
-  if (is_for_reader(words)) {
+  if (words.size() > 1 && is_readers_command(words[1])) {
     if (!speaks_for_all()) return 0;
     become_reader({words.begin() + 1, words.end()});
   }

@@ -29,8 +29,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ORDER = """base < launch, kernels, data, model, reduce < backend < cpu, cuda, mpi, train < record < display < study
-< predict < run < commands < cli < main < tests"""
+ORDER = """base < launch, kernels, data, model, reduce < backend < cpu, cuda, mpi, train < record < display
+< run < commands < cli < main < tests"""
 ROOMS = [rooms.split(", ") for rooms in " ".join(ORDER.split()).split(" < ")]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 
@@ -43,7 +43,7 @@ LIBRARIES = [
     ("zlib", r"zlib\.h", {"data", "run", "tests"}),
     ("hwloc", r"hwloc(/.*|\.h)", {"launch"}),
     ("nlohmann-json", r"nlohmann/.*",
-     {"base", "model", "record", "study", "predict", "run", "commands", "cli", "tests"}),
+     {"base", "model", "record", "run", "commands", "cli", "tests"}),
     ("CLI11", r"CLI/.*", {"cli"}),
     ("toml++", r"toml\+\+/.*", {"cli"}),
     ("spdlog", r"spdlog/(?!fmt/).*", {"base"}),

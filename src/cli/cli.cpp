@@ -15,6 +15,7 @@
 #include "cli/help.hpp"
 #include "cli/hints.hpp"
 #include "cli/options.hpp"
+#include "commands/reader.hpp"
 #include "display/run_text.hpp"
 #include "display/text.hpp"
 #include "run/wiring/open_backend.hpp"
@@ -163,8 +164,8 @@ void build(CLI::App& app, Request& request) {
   add_train(app, request);
   add_watch(app, request);
   add_evaluate(app, request);
-  add_report(app, request);
-  add_predict(app, request);
+  for (const ReaderCommand& command : kReaderCommands)
+    add_command(app, command.name, command.purpose, "");
   add_bench(app, request);
   add_hidden(app, request);
 }

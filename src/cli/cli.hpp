@@ -9,8 +9,6 @@
 #include "commands/doctor/doctor.hpp"
 #include "commands/evaluate.hpp"
 #include "commands/forecast/forecast.hpp"
-#include "commands/predict.hpp"
-#include "commands/report.hpp"
 #include "commands/summary.hpp"
 #include "commands/synth.hpp"
 #include "commands/watch.hpp"
@@ -24,10 +22,9 @@ struct PrintText {
 };
 
 /// What a command line asks for, with every default filled in and checked.
-using Request =
-    std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
-                 EvaluateOptions, BenchAllReduceOptions, BenchExplainOptions, BenchLayersOptions,
-                 PredictOptions, ReportOptions, WatchOptions, ForecastOptions, DefinitionsOptions>;
+using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
+                             EvaluateOptions, BenchAllReduceOptions, BenchExplainOptions,
+                             BenchLayersOptions, WatchOptions, ForecastOptions, DefinitionsOptions>;
 
 /// Reads the arguments after the program's name, and the recipe that they name.
 /// Throws InputError with one message that also names the right --help.

@@ -99,7 +99,5 @@ void note_given(const CLI::App& command, TrainConfig& config);
 /// Add these commands and their options.
 void add_train(CLI::App& app, Request& request);
 void add_bench(CLI::App& app, Request& request);
-void add_predict(CLI::App& app, Request& request);
-void add_report(CLI::App& app, Request& request);
 
 }  // namespace rueda

@@ -1,5 +1,6 @@
 #include "commands/reader.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -151,7 +152,9 @@ std::string last_line(std::string text) {
 
 }  // namespace
 
-bool is_readers_command(const std::string& word) { return word == "report" || word == "predict"; }
+bool is_readers_command(const std::string& word) {
+  return std::ranges::find(kReaderCommands, word, &ReaderCommand::name) != kReaderCommands.end();
+}
 
 void become_reader(const std::vector<std::string>& words) {
   const auto python = readers_python();

@@ -1,12 +1,21 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 namespace rueda {
 
-/// Whether `word` is a command of the reader of finished runs, a program in Python that this one
-/// carries.
+/// A command of the reader of finished runs, a program in Python that this one carries.
+struct ReaderCommand {
+  const char* name;
+  const char* purpose;  ///< for the list of commands
+};
+inline constexpr std::array kReaderCommands = {
+    ReaderCommand{"report",
+                  "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU"},
+    ReaderCommand{"predict", "Predicts epochs on any number of ranks from runs; needs no MPI"}};
+
 bool is_readers_command(const std::string& word);
 
 /// Replaces this process by the reader, which gets these words as they are and

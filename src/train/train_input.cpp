@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/host_batch.hpp"
+#include "backend/replica.hpp"
 #include "train/prefetcher.hpp"
 #include "train/run_plan.hpp"
 

@@ -6,12 +6,9 @@ usage: predict_test.py RUEDA MPIEXEC
 
 import csv
 import json
-import os
 import shutil
 
-os.environ.setdefault("RUEDA_TEST_READER", "predict")
-
-from rueda_runs import ProgramCase, main  # noqa: E402
+from rueda_runs import ProgramCase, main
 
 GRADIENT_BYTES = 1_084_412  # of resnet20, with what is summed along
 # A machine and a network of which everything is given.

@@ -9,7 +9,6 @@ import sys
 
 from rueda_runs import ProgramCase, environment, main
 
-READER = {"RUEDA_READER": "python"}
 # Says by which words it was started, but to who asks whether it is a Python with the libraries.
 WRAPPER = """#!/bin/sh
 [ "$2" != -c ] || exit {probed}
@@ -20,7 +19,7 @@ readlink "$RUEDA_PROGRAM"; echo "$RUEDA_VERSION"
 
 class Reader(ProgramCase):
     def reader(self, *words, **env):
-        return self.program.run(*words, **READER, **env)
+        return self.program.run(*words, **env)
 
     def wrapper(self, probed):
         path = self.folder / "python"
@@ -30,7 +29,7 @@ class Reader(ProgramCase):
 
     def test_the_program_gives_its_place_and_the_words_to_python(self):
         asked = ["report", "a b", "--title", "", "--", "-x", "$HOME\n"]
-        env = environment({**READER, "RUEDA_PLOT_PYTHON": self.wrapper(0)})
+        env = environment({"RUEDA_PLOT_PYTHON": self.wrapper(0)})
         process = subprocess.Popen([self.program.binary, *asked], env=env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
         out = process.communicate(timeout=60)[0]
         said = subprocess.run([self.program.binary, "--version"], env=environment({}), capture_output=True, text=True, check=True)
@@ -47,7 +46,7 @@ class Reader(ProgramCase):
         self.assertIn("\nExample:\n  rueda report study", text)
         self.assertIn("\n  report  ", self.completed(self.reader("--help")).out)
         self.refused(self.reader("report", "x", "--titel", "y"), "unknown option --titel: did you mean --title?; see rueda report --help")
-        result = self.program.run_ranks(2, "report", "nowhere", **READER)
+        result = self.program.run_ranks(2, "report", "nowhere")
         self.assertEqual(result.err.count("nowhere: there is no such file or directory"), 1)
 
     def test_nothing_of_the_current_folder_runs(self):
@@ -73,7 +72,7 @@ class Reader(ProgramCase):
 
     def test_an_output_that_is_closed_ends_it_as_it_ends_any_program(self):
         command = ["bash", "-c", '"$0" report --help | true; exit $PIPESTATUS', self.program.binary]
-        done = subprocess.run(command, env=environment(READER), capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, env=environment({}), capture_output=True, text=True, check=False, timeout=60)
         self.assertIn(done.returncode, (0, 141))  # 0: it was all written before
         self.assertEqual(done.stderr, "")
 

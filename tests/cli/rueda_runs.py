@@ -20,9 +20,6 @@ from pathlib import Path
 
 TIME_LIMIT = 40  # seconds; a run takes one or two
 PATIENCE = float(os.environ.get("RUEDA_TEST_PATIENCE", "1"))  # times as long, with a sanitizer
-# The commands that jobs/reader runs in the place of the program, separated by commas: what it will be started for.
-READ_BY_READER = os.environ.get("RUEDA_TEST_READER", "").split(",")
-READER = Path(__file__).resolve().parents[2] / "jobs" / "reader"
 
 # Small enough that a run is mostly start-up: 4 steps of 32 on two ranks.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "128", "--batch-per-rank", "16"]
@@ -116,8 +113,6 @@ class Program:
 
     def words(self, *arguments):
         """The command line of one process without a launcher."""
-        if arguments[0] in READ_BY_READER:
-            return [sys.executable, "-E", str(READER), *arguments]
         return [self.binary, *arguments]
 
     def run(self, *arguments, **env):
@@ -149,7 +144,7 @@ class Program:
     def _execute(self, command, env):
         command, variables = apart(command)
         process = subprocess.Popen(
-            command, cwd=self.folder, env=environment({"RUEDA_PROGRAM": self.binary, **env, **variables}),
+            command, cwd=self.folder, env=environment({**env, **variables}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
@@ -160,7 +155,7 @@ class Program:
             out, err = process.communicate()
             words = " ".join(command)
             raise AssertionError(f"no end after {self.time_limit} s: {words}\n{out}\n{err}") from None
-        if {self.binary, str(READER)} & {*command} and (one := ONE_OF_MANY.search(out + err)):
+        if self.binary in command and (one := ONE_OF_MANY.search(out + err)):
             raise AssertionError(f"'{one[0]}': {' '.join(command)}\n{out}\n{err}")
         return Result(process.returncode, out, err)
 

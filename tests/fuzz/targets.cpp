@@ -18,19 +18,13 @@
 
 #include "base/error.hpp"
 #include "cli/cli.hpp"
-#include "commands/predict.hpp"
-#include "commands/report.hpp"
 #include "data/cifar10_files.hpp"
 #include "model/weights/safetensors.hpp"
 #include "model/weights/weights_file.hpp"
-#include "predict/predict.hpp"
 #include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
 #include "run/checkpoint/checkpoint.hpp"
 #include "run/wiring/tuning_file.hpp"
-#include "study/observation.hpp"
-#include "study/report.hpp"
-#include "study/study.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace {
@@ -103,41 +97,6 @@ void read_manifest(const Input& in) {
   rueda::parse_manifest(sealed(in.text()), "checkpoint");
 }
 
-/// report --keras-log FILE, and the option's own words: the first line of the input.
-void read_keras_log(const Input& in) {
-  read_or_refuse([&] {
-    rueda::KerasLog log;
-    log.file = in.file;
-    const auto observations = rueda::read_keras_log(log);
-    rueda::evaluate(rueda::make_series(observations));
-    rueda::acceleration_table(observations);
-  });
-  const std::string text = in.text();
-  rueda::KerasLog log = rueda::parse_keras_log_option("run.out," + text.substr(0, text.find('\n')));
-  log.file = in.file;
-  rueda::read_keras_log(log);
-}
-
-/// report RUN.JSON, and all that is made of it.
-void report_run(const Input& in) {
-  rueda::ReportOptions options;
-  options.places = {in.file.string()};
-  options.plots = "off";
-  rueda::validate(options);
-  std::ostringstream out;
-  rueda::run_command(options, out);
-}
-
-/// predict RUN.JSON: what is fitted to a run, and the tables.
-void predict_run(const Input& in) {
-  rueda::PredictOptions options;
-  options.runs = {in.file.string()};
-  options.rank_words = "1,2,3";
-  rueda::validate(options);
-  std::ostringstream out;
-  rueda::run_command(options, out);
-}
-
 void read_steps(const Input& in) {
   constexpr std::array<std::string_view, 3> kColumns = {"epoch", "seconds", "backward"};
   rueda::for_each_step(in.file, kColumns, [](std::span<const double>) {});
@@ -156,19 +115,13 @@ struct Target {
 
 constexpr Target kTargets[] = {
     {"archive", "set.tar.gz", [](const Input& in) { rueda::read_cifar10(in.file); }},
-    {"attempt_json", "attempt.json",
-     [](const Input& in) { rueda::load_study({in.file.parent_path()}); }},
-    {"bench_json", "bench.json", [](const Input& in) { rueda::predict::read_bench(in.file); }},
     {"binary", "data_batch_1.bin", read_binary},
-    {"keras_log", "run.out", read_keras_log},
     {"manifest", "manifest.json", read_manifest},
     {"pickle", "data_batch_1", read_pickle},
-    {"predict", "run.json", predict_run},
     {"recipe", "recipe.toml",
      [](const Input& in) {
        rueda::parse_command_line({"train", "--config", in.file.string()});
      }},
-    {"run_json", "run.json", report_run},
     {"safetensors", "weights.safetensors", read_weights},
     {"steps_csv", "steps.csv", read_steps},
     {"tuning", "tuning.json", read_tuning},

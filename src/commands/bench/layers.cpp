@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <variant>
@@ -10,6 +11,7 @@
 #include "base/clock.hpp"
 #include "commands/bench/bench.hpp"
 #include "data/synth.hpp"
+#include "display/text.hpp"
 #include "launch/control_group.hpp"
 #include "launch/machine.hpp"
 #include "model/flops.hpp"
@@ -20,7 +22,6 @@
 #include "run/train_setup.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "run/wiring/versions.hpp"
-#include "study/table_json.hpp"
 #include "train/sgd.hpp"
 #include "train/train_input.hpp"
 
@@ -40,20 +41,79 @@ struct Kernel {
 /// Convolutions of a shape; by product.
 struct Group {
   std::string shape = {};
-  double count = 0;
+  std::size_t count = 0;
   std::array<double, kProducts.size()> flops = {}, seconds = {};
 };
 
-Fields fields_of(const Group& group, double peak) {
-  Fields fields = {{{"shape", "shape"}, group.shape}, {{"count", "x", Show::count}, group.count}};
-  for (std::size_t i = 0; i < kProducts.size(); ++i) {
-    const std::string word = to_string(kProducts[i]);
-    const double rate = group.flops[i] / group.seconds[i];  // NaN: the image has no gradient
-    fields.push_back({{word + "_seconds", word, Show::millis}, group.flops[i] / rate});
-    fields.push_back({{word + "_gflops", "GFLOP/s", Show::rate}, rate / 1e9});
-    fields.push_back({{word + "_share", "%", Show::percent}, rate / peak});
+/// A figure: for programs by its key, for people as a text below its heading.
+struct Figure {
+  std::string key, heading;
+  Json value;
+  std::string text;
+};
+
+Figure word(const std::string& key, const std::string& heading, const std::string& text) {
+  return {key, heading, text, text};
+}
+Figure count(const std::string& key, const std::string& heading, std::size_t number) {
+  return {key, heading, number, count_text(number)};
+}
+/// What was not measured is NaN: null for programs, a dash for people.
+Figure measured(const std::string& key, const std::string& heading, double value,
+                const std::string& text) {
+  if (std::isnan(value)) return {key, heading, nullptr, "-"};
+  return {key, heading, value, text};
+}
+Figure millis(const std::string& key, const std::string& heading, double seconds) {
+  return measured(key, heading, seconds, rate_text(seconds * 1e3));
+}
+Figure rate(const std::string& key, const std::string& heading, double per_second) {
+  return measured(key, heading, per_second, rate_text(per_second));
+}
+Figure percent(const std::string& key, const std::string& heading, double share) {
+  return measured(key, heading, share, fmt::format("{:.1f}", share * 100));
+}
+
+using Row = std::vector<Figure>;
+
+/// Rows of equal figures.
+struct Figures {
+  const char* id;
+  std::string title;
+  std::vector<Row> rows;
+};
+
+/// A text stands to the left; the numbers stand to the right.
+std::string text_of(const Figures& figures) {
+  std::vector<Align> columns;
+  for (const Figure& one : figures.rows.front())
+    columns.push_back(one.value.is_string() ? Align::left : Align::right);
+  TextTable table(columns, 2);
+  table.add(values_of(figures.rows.front(), &Figure::heading));
+  for (const Row& row : figures.rows) table.add(values_of(row, &Figure::text));
+  return figures.title + "\n" + table.text();
+}
+
+Json json_of(const Figures& figures) {
+  Json rows = Json::array();
+  for (const Row& row : figures.rows) {
+    Json one = Json::object();
+    for (const Figure& figure : row) one[figure.key] = figure.value;
+    rows.push_back(std::move(one));
   }
-  return fields;
+  return rows;
+}
+
+Row row_of(const Group& group, double peak) {
+  Row row = {word("shape", "shape", group.shape), count("count", "x", group.count)};
+  for (std::size_t i = 0; i < kProducts.size(); ++i) {
+    const std::string product = to_string(kProducts[i]);
+    const double per_second = group.flops[i] / group.seconds[i];  // NaN: the image has no gradient
+    row.push_back(millis(product + "_seconds", product, group.flops[i] / per_second));
+    row.push_back(rate(product + "_gflops", "GFLOP/s", per_second / 1e9));
+    row.push_back(percent(product + "_share", "%", per_second / peak));
+  }
+  return row;
 }
 
 /// Along a side, how often a place of the kernel meets a pixel, not padding.
@@ -119,7 +179,7 @@ class LayersBench {
     }
   }
 
-  Tables tables() const {
+  std::vector<Figures> figures() const {
     std::vector<Group> groups;
     Group all{"all"};
     for (const auto& [node, product, seconds] : kernels_) {
@@ -133,36 +193,34 @@ class LayersBench {
       }
     }
     groups.push_back(all);
-    Table shapes{"shapes", "Convolutions: ms of all of a shape, GFLOP/s, % of the peak"};
-    for (const Group& group : groups) shapes.add_fields(fields_of(group, peak_.flops));
+    Figures shapes{"shapes", "Convolutions: ms of all of a shape, GFLOP/s, % of the peak", {}};
+    for (const Group& group : groups) shapes.rows.push_back(row_of(group, peak_.flops));
     return {setting(), shapes, whole(std::reduce(all.seconds.begin(), all.seconds.end()))};
   }
 
  private:
-  Table setting() const {
-    Table table{"setting", "On " + backend_->device()};
-    table.add_fields({{{"model", "model"}, train_.model.name},
-                      {{"image_size", "pixels", Show::count}, double(train_.model.image_size)},
-                      {{"classes", "classes", Show::count}, double(options_.classes)},
-                      {{"batch_per_rank", "images", Show::count}, images_},
-                      {{"precision", "precision"}, to_string(train_.device.precision)},
-                      {{"threads", "threads", Show::count}, double(threads_)},
-                      {{"peak_by", "peak"}, peak_.by},
-                      {{"peak_gflops", "GFLOP/s", Show::rate}, peak_.flops / 1e9}});
-    return table;
+  Figures setting() const {
+    return {"setting",
+            "On " + backend_->device(),
+            {{word("model", "model", train_.model.name),
+              count("image_size", "pixels", std::size_t(train_.model.image_size)),
+              count("classes", "classes", std::size_t(options_.classes)),
+              count("batch_per_rank", "images", train_.batch.per_rank),
+              word("precision", "precision", to_string(train_.device.precision)),
+              count("threads", "threads", std::size_t(threads_)), word("peak_by", "peak", peak_.by),
+              rate("peak_gflops", "GFLOP/s", peak_.flops / 1e9)}}};
   }
 
-  Table whole(double convolutions) const {
+  Figures whole(double convolutions) const {
     const double step = median_of(steps_);
     const double flops = images_ * double(training_flops(graph_));
-    Table table{"step", "A training step without communication"};
-    table.add_fields(
-        {{{"convolution_seconds", "convolutions ms", Show::millis}, convolutions},
-         {{"step_seconds", "step ms", Show::millis}, step},
-         {{"convolution_share", "share %", Show::percent}, convolutions / step},
-         {{"gflops_per_core", "GFLOP/s per core", Show::rate}, flops / step / threads_ / 1e9},
-         {{"images_per_second", "images/s", Show::rate}, images_ / step}});
-    return table;
+    return {"step",
+            "A training step without communication",
+            {{millis("convolution_seconds", "convolutions ms", convolutions),
+              millis("step_seconds", "step ms", step),
+              percent("convolution_share", "share %", convolutions / step),
+              rate("gflops_per_core", "GFLOP/s per core", flops / step / threads_ / 1e9),
+              rate("images_per_second", "images/s", images_ / step)}}};
   }
 
   const BenchLayersOptions& options_;
@@ -190,11 +248,11 @@ void run_command(const BenchLayersOptions& options, std::ostream& out) {
                {"started_at", utc_now()},
                {"versions", json_of(component_versions())},
                {"repetitions", options.repetitions}};
-  for (const Table& table : LayersBench(options).tables()) {
-    out << to_text(table) << '\n';
-    json[table.id] = rows_json(table);
+  for (const Figures& figures : LayersBench(options).figures()) {
+    out << text_of(figures) << '\n';
+    json[figures.id] = json_of(figures);
   }
-  if (!options.json.empty()) write_output(options.json, text_of(json, 1) + '\n');
+  if (!options.json.empty()) write_output(options.json, rueda::text_of(json, 1) + '\n');
 }
 
 }  // namespace rueda

@@ -128,15 +128,6 @@ double slowest_of(const Distribution& noise, const std::map<double, std::size_t>
   return begin + kSteps * width - missed;
 }
 
-/// Of src/predict, which knows one ratio for all ranks: goes with it.
-CostModel with_shares(CostModel model) {
-  model.compute.slow_down_images(model.by_speed->images);
-  model.noise = model.by_speed->noise;
-  model.by_speed.reset();
-  model.shares_by_speed = false;
-  return model;
-}
-
 /// Updates of ranks in the rings of one P, above which one ring has to do.
 constexpr std::size_t kManyUpdates = 4'000'000;
 constexpr std::size_t kMostRings = 1000;
@@ -144,8 +135,6 @@ constexpr std::size_t kMostRings = 1000;
 }  // namespace
 
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images) {
-  if (model.by_speed && model.shares_by_speed && scenario.ranks > 1)
-    return forecast_step(with_shares(model), scenario, images);
   const RankTimes times = rank_times(model, scenario, images);
   StepForecast step{.compute = mean_of(times.compute), .rest = mean_of(times.rest)};
   step.straggling = slowest_of(model.noise, times.all()) - step.compute - step.rest;

@@ -25,16 +25,6 @@ struct ComputeModel {
   void slow_down(double factor) noexcept {
     for (double* seconds : {&fixed, &per_image, &input_per_image, &update}) *seconds *= factor;
   }
-  /// The same but for the update, which takes as long with fewer images.
-  void slow_down_images(double factor) noexcept {
-    for (double* seconds : {&fixed, &per_image, &input_per_image}) *seconds *= factor;
-  }
-};
-
-/// Ranks that share each batch by their speed (--balance speed).
-struct SpeedShares {
-  double images = 1;      ///< time of a mean rank's images, relative to what was measured
-  Distribution noise{1};  ///< of a rank's step without waiting, relative to that rank's mean
 };
 
 /// All that is known of a machine and a network on it.
@@ -47,8 +37,7 @@ struct CostModel {
   /// frequent are they on any number of ranks. Empty: ranks are alike.
   std::vector<double> rank_factors;
   std::vector<Bucket> buckets;
-  std::optional<SpeedShares> by_speed;  ///< nothing: no run shows how fast each rank is
-  bool shares_by_speed = false;         ///< whether ranks have parts of a batch by their speed
+  bool shares_by_speed = false;  ///< whether ranks have parts of a batch by their speed
 };
 
 /// What is to be predicted.

@@ -368,10 +368,9 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
           "[command_line]") {
   for (const char* columns : {"80", "120"}) {
     ::setenv("COLUMNS", columns, 1);
-    for (const Line& words :
-         {Line{}, Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"}, Line{"predict"},
-          Line{"report"}, Line{"watch"}, Line{"bench"}, Line{"bench", "all-reduce"},
-          Line{"bench", "explain"}, Line{"bench", "layers"}}) {
+    for (const Line& words : {Line{}, Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"},
+                              Line{"watch"}, Line{"bench"}, Line{"bench", "all-reduce"},
+                              Line{"bench", "explain"}, Line{"bench", "layers"}}) {
       Line asked = words;
       asked.push_back(words == Line{"train"} ? "--help-all" : "--help");
       const auto help = std::get<PrintText>(parse_command_line(asked)).text;
@@ -396,10 +395,9 @@ TEST_CASE("help fits the terminal, with a default for each option and an example
 TEST_CASE("the text of an option stands alone, and the first help has exit codes and the manual",
           "[command_line]") {
   ::setenv("COLUMNS", "10000", 1);
-  for (const Line& words :
-       {Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"}, Line{"evaluate"},
-        Line{"predict"}, Line{"report"}, Line{"watch"}, Line{"bench", "all-reduce"},
-        Line{"bench", "explain"}, Line{"bench", "layers"}}) {
+  for (const Line& words : {Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"},
+                            Line{"evaluate"}, Line{"watch"}, Line{"bench", "all-reduce"},
+                            Line{"bench", "explain"}, Line{"bench", "layers"}}) {
     Line asked = words;
     asked.push_back(words == Line{"train"} ? "--help-all" : "--help");
     std::istringstream lines(help_of(asked));

@@ -11,18 +11,13 @@
 
 #include "base/error.hpp"
 #include "cli/cli.hpp"
-#include "commands/predict.hpp"
-#include "commands/report.hpp"
 #include "display/run_text.hpp"
 #include "model/weights/safetensors.hpp"
-#include "predict/predict.hpp"
 #include "record/run_json.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/timed_setup.hpp"
 #include "run/wiring/tuning_file.hpp"
-#include "study/observation.hpp"
-#include "study/study.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
 
@@ -38,23 +33,13 @@ struct Reader {
   std::function<void(const fs::path&)> read;
 };
 
-void read_log(const fs::path& path) {
-  KerasLog log;
-  log.file = path;
-  read_keras_log(log);
-}
-
 void read_steps(const fs::path& path) {
   for_each_step(path, {}, [](std::span<const double>) {});
 }
 
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
-      {"run.json", [](const fs::path& path) { load_study({path}); }},
-      {"attempt.json", [](const fs::path& path) { load_study({path}); }},
-      {"bench.json", [](const fs::path& path) { predict::read_bench(path); }},
       {"old.json", [](const fs::path& path) { recorded_image_seconds(path, "resnet20", 32); }},
-      {"run.out", read_log},
       {"steps.csv", read_steps},
       {"recipe.toml",
        [](const fs::path& path) {
@@ -150,21 +135,6 @@ TEST_CASE("a directory of more than a set's bytes is refused before it is read",
   CHECK_THROWS_WITH(read_cifar10(folder.path()), Contains("over 2000000000 bytes"));
 }
 
-TEST_CASE("text that would steer a terminal and exit codes beyond an int are refused",
-          "[hostile]") {
-  const test::ScratchDirectory folder;
-  const std::string head = R"({"schema":"rueda-attempt","exit_code":1,"ranks":1,"model":")";
-  for (const char* text : {"\\u001b[2J", "\\u007f", "\\u009b2J"}) {
-    const auto path = folder.write("attempt.json", head + text + "\"}");
-    CHECK_THROWS_WITH(load_study({path}), Contains("model has control characters"));
-  }
-  const auto longer = folder.write("attempt.json", head + std::string(10'001, 'A') + "\"}");
-  CHECK_THROWS_WITH(load_study({longer}), Contains("model is longer than 10000 bytes"));
-  const auto path = folder.write(
-      "attempt.json", R"({"schema":"rueda-attempt","exit_code":1e300,"ranks":1,"model":"m"})");
-  CHECK_THROWS_WITH(load_study({path}), Contains("exit_code is no exit code"));
-}
-
 TEST_CASE("a path is printed in one line, whatever it holds", "[hostile]") {
   const test::ScratchDirectory folder;
   const std::string name = "a\nrueda: all fine\x1b[2J", shown = "a\\x0arueda: all fine\\x1b[2J";
@@ -175,43 +145,10 @@ TEST_CASE("a path is printed in one line, whatever it holds", "[hostile]") {
     CHECK_THAT(out.str(), Catch::StartsWith(begin) && Contains(shown));
     CHECK(std::ranges::count(out.str(), '\n') == 1);
   }
-  ReportOptions options;
-  options.published = "book";
-  options.out = path;
-  options.plots = "off";
-  std::ostringstream out;
-  run_command(options, out);
-  CHECK_THAT(out.str(), Contains("Written to " + (folder.path() / shown).string() + ": report.md"));
   RunRecord run = test::sample_run();
   run.config.output.run_dir = path;
   run.kept_weights = path;
   CHECK_THAT(result_table(run), Contains(shown + "/run.json\n") && Contains(shown + "\n\n"));
-}
-
-TEST_CASE("a folder inside a report that is a link is not followed", "[hostile]") {
-  const test::ScratchDirectory folder;
-  const fs::path out = folder.path() / "out", elsewhere = folder.path() / "elsewhere";
-  fs::create_directories(out);
-  fs::create_directories(elsewhere);
-  ReportOptions options;
-  options.published = "book";
-  options.layouts = {"book"};
-  options.plots = "off";
-  for (const char* inside : {"tables", "book"}) {
-    fs::create_directory_symlink(elsewhere, out / inside);
-    options.out = out.string();
-    std::ostringstream text;
-    CHECK_THAT(test::refusal([&] { run_command(options, text); }),
-               Contains((out / inside).string() + ": it is a link to"));
-    CHECK(fs::is_empty(elsewhere));
-    CHECK_FALSE(fs::exists(out / "report.json"));
-    fs::remove(out / inside);
-  }
-  fs::create_directory_symlink(out, folder.path() / "to-out");  // the output itself may be one
-  options.out = (folder.path() / "to-out").string();
-  std::ostringstream text;
-  run_command(options, text);
-  CHECK(fs::exists(out / "tables"));
 }
 
 TEST_CASE("a recipe of another kind of file is named", "[hostile]") {

@@ -27,7 +27,6 @@ std::string refusal_of(const Line& words) {
   return test::refusal([&] {
     const Request request = parse_command_line(words);
     std::ostringstream out;
-    if (const auto* predict = std::get_if<PredictOptions>(&request)) run_command(*predict, out);
     if (const auto* summary = std::get_if<SummaryOptions>(&request)) run_command(*summary, out);
     if (const auto* train = std::get_if<TrainConfig>(&request)) {
       TrainConfig config = *train;
@@ -113,46 +112,6 @@ TEST_CASE("refused: bench", "[command_line][refusals]") {
                              {"--batch-per-rank 0", "--batch-per-rank"},
                              {"--backend cuda", "--backend"},
                              {"--repetitions 0", "--repetitions"}});
-}
-
-TEST_CASE("refused: predict", "[command_line][refusals]") {
-  const std::string costs =
-      " --compute 100ms --batch-per-rank 100 --images 1050 --alpha 1ms --bandwidth 1GB/s "
-      "--overlap off --bucket-mb 0";
-  check_all("predict", {{"", "rueda predict runs/",
-                         "--model, --compute, --batch-per-rank, --alpha and --bandwidth"},
-                        {"--model resnet20", "compute time", "--compute"},
-                        {"--model resnet21" + costs, "resnet21", "resnet20"}});
-  check_all("predict --model resnet20" + costs,
-            {{"--ranks 0", "--ranks"},
-             {"--ranks 2000", "1050 images"},
-             {"--global-batch 5", "exclude each other"},
-             {"--what-if bandwith=2x", "bandwith", "inside-bandwidth"},
-             {"--inside-alpha 5us", "--ranks-per-node"},
-             {"--ranks-per-node 4", "within a node", "unknown"},
-             {"--alpha 5", "--alpha", "unit"},
-             {"--fixed 200ms", "--fixed"},
-             {"--message-noise 120%", "--message-noise"},
-             {"--cross-validate", "--cross-validate"},
-             {"--algorithm tree", "--algorithm", "doubling"},
-             {"--price -1", "--price"},
-             {"--measured 4:500ms", "--measured", "1:TIME"},
-             {"--json no/such/folder.json", "--json"},
-             {"--extra-p points.jsonl", "--extra-p need runs"}});
-}
-
-TEST_CASE("refused: report", "[command_line][refusals]") {
-  check_all("report", {{"", "run directory"}});
-  check_all("report runs", {{"--efficiency 0", "--efficiency"},
-                            {"--efficiency -5", "--efficiency"},
-                            {"--efficiency 101", "--efficiency"},
-                            {"--efficiency much", "--efficiency"},
-                            {"--purpose fame", "--purpose"},
-                            {"--slides", "--out"},
-                            {"--plots on", "--out"},
-                            {"--layout nyu", "--out"},
-                            {"--slides --plots off --out none", "--slides", "--plots off"},
-                            {"--layout thesis --out none", "thesis"}});
 }
 
 }  // namespace rueda
