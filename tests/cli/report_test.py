@@ -8,9 +8,8 @@ import csv
 import json
 import shutil
 import subprocess
-import unittest
 
-from rueda_runs import READ_BY_READER, ProgramCase, long, main
+from rueda_runs import ProgramCase, long, main
 
 RUN = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "480", "--epochs", "3"]
 
@@ -168,12 +167,10 @@ class Report(ProgramCase):
         self.refused(self.program.run("report", "runs", "--check", "nowhere"), "nowhere")
         (self.folder / "mine/damaged.csv").unlink()
         written = self.program.run("report", "runs", "--check", "mine", "--out", "checked")
-        if "report" not in READ_BY_READER:
-            return self.refused(written, "--check", "--out")
         self.assertEqual(written.code, 1)
         self.assertIn("\nmine,no,", (self.folder / "checked/check.csv").read_text(encoding="utf-8"))
         (group,) = self.read("checked/check.json")["groups"]
-        return self.assertEqual((group["agrees"], group["tables"][0]["file"]), (False, "weak.csv"))
+        self.assertEqual((group["agrees"], group["tables"][0]["file"]), (False, "weak.csv"))
 
     def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
@@ -206,14 +203,6 @@ class Report(ProgramCase):
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
         self.assertIn("<h1>Run one</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
         self.assertIn('aria-label="Names"', (self.folder / "drawn/slides.html").read_text(encoding="utf-8"))
-
-    @unittest.skipIf("report" in READ_BY_READER, "which Python runs is the program's choice; see tests/reader/report_test.py")
-    def test_without_matplotlib_it_says_so(self):
-        out = self.completed(self.program.run("report", "runs/one", "--out", "bare", RUEDA_PLOT_PYTHON="false")).out
-        self.assertIn("No plots and no report.html", out)
-        self.assertTrue((self.folder / "bare/report.md").exists())
-        refused = self.program.run("report", "runs", "--out", "bare", "--slides", RUEDA_PLOT_PYTHON="false")
-        self.refused(refused, "--slides", "matplotlib")
 
     def test_two_runs_that_are_named_are_compared(self):
         out = self.made("report", "runs/two", "runs/one", "--out", "pair", "--plots", "off").out
