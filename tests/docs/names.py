@@ -9,7 +9,7 @@ from pages import ROOT
 
 ENDS = {"&&", ";", "||", "|", "&"}
 OF_MESON = {"prefix", "b_pch", "b_sanitize", "cpp_args", "cpp_link_args", "buildtype", "optimization", "unity"}
-COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench", "predict", "report", "watch")
+COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench", "predict", "report", "watch", "forecast", "definitions")
 
 
 def split(text):
