@@ -56,7 +56,7 @@ void end_if_stuck(int patience) {
 [[noreturn]] void take_signals(int patience) {
   while (!asked) {
     sleep(1);
-    end_if_stuck(patience);
+    if (!asked) end_if_stuck(patience);  // the first step may have begun meanwhile
   }
   while (true) pause();
 }

@@ -82,8 +82,10 @@ def rueda(words):
         words = [*words, "--once"]
     elif command == ["evaluate"]:
         words = [*words, "--threads", "1"]
-    if not LONG:
-        os.environ["RUEDA_PLOT_PYTHON"] = "true"  # pictures take longer than all else
+    if not LONG and command == ["report"]:  # pictures take longer than all else
+        words = [*(word for word in words if word != "--slides"), "--plots", "off"]
+    elif not LONG and command != ["predict"]:
+        os.environ["RUEDA_PLOT_PYTHON"] = "true"
     os.execv(RUEDA, ["rueda", *words])
 
 

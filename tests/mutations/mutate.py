@@ -28,12 +28,14 @@ ENVIRONMENT = {
 
 
 def suite_command(suite):
-    """Targets to build and the command to run: 'unit FILTER', 'mpi RANKS FILTER' or 'cli NAME [CASE]'."""
+    """Targets to build and the command to run: 'unit FILTER', 'mpi RANKS FILTER', 'reader NAME' or 'cli NAME [CASE]'."""
     kind, *words = suite.split()
     if kind == "unit":
         return ["tests/unit"], ["build/tests/unit", " ".join(words) or "~[.]"]
     if kind == "mpi":
         return ["tests/mpi"], ["mpiexec", "--bind-to", "none", "-n", words[0], "build/tests/mpi", *words[1:]]
+    if kind == "reader":
+        return ["rueda"], ["/usr/bin/python3", f"tests/reader/{words[0]}_test.py"]
     return ["rueda"], ["/usr/bin/python3", f"tests/cli/{words[0]}_test.py", "build/rueda", "mpiexec", *words[1:]]
 
 

@@ -231,6 +231,7 @@ class Communication(unittest.TestCase):
         self.assertEqual(cause["causes"], {"all_reduce": 1.0})
         self.assertAlmostEqual(shares["busy_seconds"], 2.5)
         self.assertAlmostEqual(shares["exposed_seconds"], 1.0)
+        self.assertAlmostEqual(shares["hidden"], 0.6)
 
     def test_an_epoch_shorter_than_an_ideal_one_has_no_time_by_subtraction(self):
         self.assertIn("takes 0.000 s of an epoch by subtraction", text_of(runs_of([(1, 10.4), (2, 5.2)])))

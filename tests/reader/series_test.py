@@ -367,11 +367,16 @@ class Parts(Cases):
     def test_the_slowest_rank_is_named_with_its_host(self):
         run = made_run(ranks=3)
         run.ranks[1].host = "slow"
-        run.epochs[-1].of_ranks = [RankFigures(full_compute=spread_of([seconds])) for seconds in (0.2, 0.5, 0.3)]
+        run.epochs[-1].of_ranks = [RankFigures(full_compute=spread_of([seconds, seconds, 0.9]))
+                                    for seconds in (0.2, 0.5, 0.3)]  # one slow step in three is no slow rank
         found = figures_of([run])[0].points[0].stragglers
         self.assertEqual((found.slowest, found.slowest_host, found.compute.min, found.compute.max), (1, "slow", 0.2, 0.5))
         run.epochs[-1].rank_batches = [10, 30, 10]  # it had more to do
         self.assertEqual(figures_of([run])[0].points[0].stragglers.slowest, 2)
+
+    def test_device_seconds_are_those_of_all_ranks(self):
+        points = figures_of(runs_of((1, 10), (2, 6)))[0].points
+        self.assertEqual([point.device_seconds for point in points], [10, 12])
 
     def test_how_far_repeats_differ_counts_for_both_points(self):
         runs = runs_of((1, 10), (1, 11), (2, 6), (2, 8), (2, 7))

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from pathlib import Path
 
 RECORD = ".rueda-files"  # in a folder: what was written there, as sha256sum does
@@ -29,11 +30,20 @@ def _write_stream(path, content):
         file.write(content)
 
 
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+"""Links of the system, which are meant by their names."""
+
+
 def write_whole(path, content):
     """The rule of all outputs of rueda. Where nothing or a regular file is, bytes go under a temporary name, as long for
     every path, which is then renamed: a file that is there is whole. A device or pipe is written into. Links and
     folders are refused, with an OSError."""
     path = Path(path)
+    if str(path) in _STREAMS:
+        sys.stdout.flush()
+        with os.fdopen(os.dup(_STREAMS[str(path)]), "wb") as file:
+            file.write(content)
+        return
     mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
     if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
         _write_stream(path, content)
@@ -55,6 +65,8 @@ def obstacle_to_output(path):
     """Why write_whole could not begin with this path, for example "it is a link"; empty if it could. Found by trying the
     temporary file, which is removed again."""
     path = Path(path)
+    if str(path) in _STREAMS:
+        return ""
     mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
     if stat.S_ISLNK(mode):
         return "it is a link; name the file itself"

@@ -118,13 +118,14 @@ def how_communication_shares(series, f):
         inferred = "no time by subtraction, because the epoch is shorter than an ideal one,"
     text = (f"Communication on {rank_words(f.ranks())} takes {inferred} and {seconds_text(c.busy)} s as measured in the "
             f"all-reduce; {seconds_text(c.exposed)} s were exposed")  # fmt: skip
-    if c.busy > c.exposed and c.busy > 0:
-        text += f" ({percent(1 - c.exposed / c.busy)} hidden behind the backward pass)"
+    hidden = 1 - c.exposed / c.busy if c.busy > max(c.exposed, 0) else None
+    if hidden:
+        text += f" ({percent(hidden)} hidden behind the backward pass)"
     blamed = None
     determined = is_determined(base, f) if f.losses else may_conclude(base.point, f.point)
     if c.exposed > 0 and c.inferred > 2 * c.exposed and determined and c.inferred > (1 - NOTHING_LOST) * f.point.epoch.value:
         blamed = c.inferred / c.exposed
         text += f". Subtraction would blame the network for {blamed:.1f} times the exposed part"
     figures = {"ranks": f.ranks(), "inferred_seconds": c.inferred, "busy_seconds": c.busy, "exposed_seconds": c.exposed,
-               "blamed": blamed}  # fmt: skip
+               "hidden": hidden, "blamed": blamed}  # fmt: skip
     return Finding(series.series.label, "communication", text + ".", figures)

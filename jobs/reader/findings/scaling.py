@@ -24,28 +24,14 @@ def judged_efficiency(series, f):
 def how_far_it_scales(series, f):
     base, view = series.points[0].point, f.epoch_view
     fixed = "batch of each rank" if series.series.scaling is Scaling.weak else "global batch"
-    text = (f"{rank_words(f.ranks())} take {_time_text(f.point.epoch)} for an epoch where {rank_words(base.ranks)} "
-            f"{'takes' if base.ranks == 1 else 'take'} {_time_text(base.epoch)}: speedup {view.speedup.value:.2f}, efficiency "
-            f"{_share_text(view.efficiency)}, with the {fixed} fixed ({series.series.scaling.value} scaling)")  # fmt: skip
+    text = (f"{rank_words(f.ranks())} take {f.point.epoch.text('seconds')} for an epoch where {rank_words(base.ranks)} "
+            f"{'takes' if base.ranks == 1 else 'take'} {base.epoch.text('seconds')}: speedup {view.speedup.value:.2f}, efficiency "
+            f"{view.efficiency.text('percent')}, with the {fixed} fixed ({series.series.scaling.value} scaling)")  # fmt: skip
     single = is_single_run(base) or is_single_run(f.point)
     figures = {"ranks": f.ranks(), "base_ranks": base.ranks, "epoch_seconds": f.point.epoch,
                "base_epoch_seconds": base.epoch, "speedup": view.speedup, "efficiency": view.efficiency,
                "single_runs": single}  # fmt: skip
     return Finding(series.series.label, "speedup", text + (", from single runs." if single else "."), figures)
-
-
-def _range_text(estimate, words, unit=""):
-    """The value, and the range where it is not exact."""
-    middle = words(estimate.value) + unit
-    return middle if estimate.exact else f"{middle} ({words(estimate.low)} to {words(estimate.high)})"
-
-
-def _time_text(seconds):
-    return _range_text(seconds, seconds_text, " s")
-
-
-def _share_text(share):
-    return _range_text(share, percent)
 
 
 def what_steps_say(series, f):

@@ -6,7 +6,7 @@ from ..base.definitions import DEFINITIONS
 from ..base.files import obstacle_to_output, write_whole
 from ..base.owned import write_owned
 from ..command_line import CommandLine, number, whole_number
-from ..start import Unusable, need, path_of
+from ..start import Failed, Unusable, need, path_of
 from ..tables.table import to_csv, to_markdown, to_text
 from .changes import parse_changes
 from .cost_fit import Given, Target
@@ -201,8 +201,11 @@ def _check_output(option, word):
                            "exists and that you may write into")
 
 
-def _write(word, text):
-    write_whole(path_of(word), text.encode("utf-8"))
+def _write(option, word, text):
+    try:
+        write_whole(path_of(word), text.encode("utf-8"))
+    except OSError as error:
+        raise Failed(f"{option} {word} cannot be written: {error.strerror}; look at where it goes") from None
 
 
 def main(words):
@@ -217,9 +220,9 @@ def main(words):
     for table in tables:
         print(to_text(table))
     if options.json:
-        _write(options.json, _json_of(tables))
+        _write("--json", options.json, _json_of(tables))
     if options.extra_p:
-        _write(options.extra_p, _extra_p_of(tables))
+        _write("--extra-p", options.extra_p, _extra_p_of(tables))
     if options.out:
         _write_folder(options.out, tables)
     return 0
