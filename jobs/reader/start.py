@@ -82,7 +82,9 @@ def _start_anew():
     if not _other_python or os.path.realpath(sys.executable) == os.path.realpath(_other_python):
         return
     os.chdir(_started_in or "/")  # from where the words are seen
-    flags = ["-I"] if sys.flags.isolated else ["-E"] if sys.flags.ignore_environment else []
+    flags = ["-E"] if sys.flags.ignore_environment else []
+    if sys.flags.isolated:
+        flags = ["-I"]
     os.execv(_other_python, [_other_python, *flags, *sys.argv])
 
 

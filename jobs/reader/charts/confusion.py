@@ -45,7 +45,9 @@ def draw(axes, evaluation):
     size = 9 if len(names) <= _MOST_NUMBERS else 7
     for row, line in enumerate(counts if len(names) <= _MOST_NUMBERS else ()):
         for column, count in enumerate(line):
-            colour = "white" if shares[row][column] > 0.5 else "#222222" if count else "#aaaaaa"
+            colour = "#222222" if count else "#aaaaaa"
+            if shares[row][column] > 0.5:
+                colour = "white"
             axes.text(column, row, f"{count:,}", ha="center", va="center", color=colour, fontsize=size)
     every = 1 if len(names) <= _MOST_NAMES else -(-len(names) // _FEWER_NAMES)
     named = range(0, len(names), every)

@@ -82,7 +82,9 @@ def bar_text(scaled):
     """Three digits, above a bar; the value is in the units of the axis."""
     if abs(scaled) >= 1e6:
         return f"{scaled / 1e6:.3g} M"
-    return "0" if scaled == 0 else f"{scaled:,.0f}" if abs(scaled) >= 999.5 else rate_text(scaled)
+    if scaled == 0:
+        return "0"
+    return f"{scaled:,.0f}" if abs(scaled) >= 999.5 else rate_text(scaled)
 
 
 def unit_text(quantity):

@@ -42,7 +42,9 @@ def json_value(value):
     """As report.json has it: an Estimate as an object, what is unknown as null."""
     if isinstance(value, Estimate):
         parts = {"value": value.value, "low": value.low, "high": value.high}
-        return {**parts, "why": value.why} if value.known and value.why else parts if value.known else None
+        if not value.known:
+            return None
+        return {**parts, "why": value.why} if value.why else parts
     if isinstance(value, dict):
         return {key: json_value(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
