@@ -30,6 +30,7 @@ def _write_stream(path, content):
         file.write(content)
 
 
+_PIECE = 1 << 18
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 """Links of the system, which are meant by their names."""
 
@@ -108,6 +109,15 @@ def open_regular(path, flags=0):
         return file
     file.close()
     raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_at_most(file, most):
+    """As file.read(most) does, but without taking that much memory before it is known how much is there."""
+    parts = []
+    while most > 0 and (part := file.read(min(most, _PIECE))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
 
 
 def read_regular(path, flags=0):

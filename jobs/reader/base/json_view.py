@@ -7,7 +7,7 @@ import re
 
 from ..start import Unusable, path_of
 from .definitions import LIMITS
-from .files import open_regular
+from .files import open_regular, read_at_most
 from .text import printable
 
 MOST_BYTES = LIMITS["json_bytes"]  # of a run.json, and of other files that the program writes about runs
@@ -46,7 +46,7 @@ class InputFile:
         """All bytes of a regular file. Raises Unusable."""
         with self.open(most_bytes) as file:
             size = os.fstat(file.fileno()).st_size
-            content = file.read(most_bytes + 1)
+            content = read_at_most(file, most_bytes + 1)
         if len(content) > most_bytes:
             self.refuse("it grows while it is read")
         if size == 0 and content:
