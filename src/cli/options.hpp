@@ -60,12 +60,6 @@ inline CLI::Option* add_text(CLI::App& app, const std::string& name, std::string
                     [&value](const std::string& text) { value = text; });
 }
 
-/// Adds --model, in letters of either case.
-inline CLI::Option* add_model(CLI::App& app, std::string& value, const std::string& description) {
-  return add_parsed(app, "--model", "NAME", description, value,
-                    [&value](const std::string& text) { value = lowered(text); });
-}
-
 /// Adds an option for an enum whose words its `to_string` knows.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& value,

@@ -53,11 +53,4 @@ void read_epoch(const JsonView& j, EpochFigures& e) {
 
 Json summary_json(const RunRecord& run) { return fields_json(summary_of(run), kSummaryFields); }
 
-RunSummary read_summary(const JsonView& j) {
-  RunSummary summary;
-  read_fields(j, summary, kSummaryFields);
-  summary.efficiency.seconds = summary.epoch_seconds;
-  return summary;
-}
-
 }  // namespace rueda

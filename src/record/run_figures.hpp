@@ -43,9 +43,7 @@ RunSummary summary_of(const RunRecord& run);
 /// Reads an element of `epochs`. What versions before did not write stays
 /// unknown. Throws InputError naming the field at fault.
 void read_epoch(const JsonView& j, EpochFigures& epoch);
-/// Reads the object `summary`, likewise.
-RunSummary read_summary(const JsonView& summary);
-/// Reads from a run.json, likewise, what studies and forecasts use of a run. The
+/// Reads from a run.json, likewise, what another run may take from it. The
 /// rest of the facts stays as it is in a run that has not begun.
 void read_facts(const JsonView& j, RunFacts& run);
 

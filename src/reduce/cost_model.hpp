@@ -39,11 +39,6 @@ struct Machine {
   std::size_t links_per_node = 1;
 
   bool spans_nodes(std::size_t ranks) const noexcept { return ranks > ranks_per_node; }
-  /// Makes every sum take so many times as long.
-  void slow_down(double factor) noexcept {
-    for (double* cost : {&inside.alpha, &inside.beta, &between.alpha, &between.beta, &gamma})
-      *cost *= factor;
-  }
 };
 
 /// Which all-reduce is predicted, as rueda does it (docs/ring.md); `best` takes

@@ -24,11 +24,6 @@ def rate_text(value):
     return f"{value:.{_decimals(value, 0)}f}"
 
 
-def metric_text(value):
-    """1.2345; 2.1000e-04 below 0.001, as Keras prints metrics."""
-    return f"{value:.4e}" if value != 0 and abs(value) < 1e-3 else f"{value:.4f}"
-
-
 def bytes_text(value):
     """1.09 MB, 44.7 MB: decimal units."""
     unit = 0

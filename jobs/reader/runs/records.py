@@ -22,7 +22,6 @@ _CLOSE = 1e-6  # sums in another order
 _BETWEEN_STEPS = 1e-3  # of an epoch: the last digits of two clocks
 _MOST_BYTES = 1_000_000_000
 _REMEDY = "give the epochs.csv that the run wrote"
-_EPOCH_COLUMNS = ("seconds", "images_per_second", "samples", "steps", "loss", "accuracy", "val_loss", "val_accuracy")
 # The program replaces these by the values in use, or they are paths.
 _NOT_AS_TYPED = {"threads", "batch-per-rank", "accumulate", "input-workers", "bucket-mb", "segment-kb", "data", "run-dir",
                  "log-dir", "trace", "save-weights", "init-weights", "compute-from", "compute", "tuning-file", "plan-cache"}  # fmt: skip

@@ -124,11 +124,6 @@ double JsonView::number_if_any(const std::string& name) const {
   return number(name);
 }
 
-std::string JsonView::text_if_any(const std::string& name) const {
-  if (!has(name)) return "";
-  return text(name);
-}
-
 void JsonView::require_kind(const char* schema, const char* what) const {
   if (!has("schema") || at("schema").json() != schema) refuse(std::string("is no ") + what);
 }

@@ -54,8 +54,6 @@ class JsonView {
   std::string text(const std::string& name) const { return at(name).text(); }
   /// NaN where it is missing or null.
   double number_if_any(const std::string& name) const;
-  /// Empty where it is missing or null.
-  std::string text_if_any(const std::string& name) const;
   const Json& json() const { return *value_; }
 
   /// Refuses another kind than that of the field `schema`: "it is no WHAT".

@@ -20,11 +20,6 @@ struct ComputeModel {
   double update = 0;                ///< optimizer and other: seconds of a step
 
   double compute_seconds(double images) const noexcept { return fixed + per_image * images; }
-  double other_seconds(double images) const noexcept { return input_per_image * images + update; }
-  /// Makes everything take so many times as long.
-  void slow_down(double factor) noexcept {
-    for (double* seconds : {&fixed, &per_image, &input_per_image, &update}) *seconds *= factor;
-  }
 };
 
 /// All that is known of a machine and a network on it.
