@@ -44,7 +44,7 @@ LIBRARIES = [
     ("hwloc", r"hwloc(/.*|\.h)", {"launch"}),
     ("nlohmann-json", r"nlohmann/.*",
      {"base", "model", "record", "run", "commands", "cli", "tests"}),
-    ("CLI11", r"CLI/.*", {"cli"}),
+    ("CLI11", r"CLI/.*", {"cli", "tests"}),
     ("toml++", r"toml\+\+/.*", {"cli"}),
     ("spdlog", r"spdlog/(?!fmt/).*", {"base"}),
 ]
