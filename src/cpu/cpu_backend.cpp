@@ -32,6 +32,15 @@
 namespace rueda::cpu {
 namespace {
 
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
 /// Host memory is this device's memory: nothing is copied over a bus.
 /// Operations are bound to the address of the network's input, so `deliver`
 /// still copies once.
@@ -110,13 +119,9 @@ class CpuBackend final : public HostBackend {
     }
   }
   std::string device() const override {
-    std::ifstream info("/proc/cpuinfo");
-    for (std::string line; std::getline(info, line);) {
-      const auto colon = line.find(": ");
-      if (line.starts_with("model name") && colon != std::string::npos)
-        return line.substr(colon + 2);
-    }
-    return "unknown processor";
+    const std::string set = instruction_set();
+    if (set.empty()) return processor_name();
+    return processor_name() + " with " + set;
   }
   /// A product of two matrices by oneDNN, and a copy that no cache holds, each
   /// the fastest of five.

@@ -1,5 +1,8 @@
 #include "cpu/parallel.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "cpu/onednn.hpp"
 
 namespace rueda::cpu {
@@ -23,5 +26,23 @@ int vector_bits() {
 }
 
 bool multiplies_bf16() { return has_instructions(dnnl::cpu_isa::avx512_core_bf16); }
+
+std::string instruction_set() {
+  struct Named {
+    dnnl::cpu_isa set;
+    const char* name;
+  };
+  // Each contains those after it, but for the two branches of AVX-512 and AVX2 VNNI.
+  static constexpr Named kSets[] = {{dnnl::cpu_isa::avx512_core_amx, "AMX"},
+                                    {dnnl::cpu_isa::avx512_core_bf16, "AVX-512 BF16"},
+                                    {dnnl::cpu_isa::avx512_core_vnni, "AVX-512 VNNI"},
+                                    {dnnl::cpu_isa::avx512_core, "AVX-512"},
+                                    {dnnl::cpu_isa::avx2_vnni, "AVX2 VNNI"},
+                                    {dnnl::cpu_isa::avx2, "AVX2"},
+                                    {dnnl::cpu_isa::avx, "AVX"},
+                                    {dnnl::cpu_isa::sse41, "SSE4.1"}};
+  const auto* const best = std::ranges::find_if(kSets, has_instructions, &Named::set);
+  return best == std::end(kSets) ? "" : best->name;
+}
 
 }  // namespace rueda::cpu

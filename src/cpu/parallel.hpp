@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 #include <omp.h>
@@ -15,6 +16,11 @@ int vector_bits();
 
 /// Whether it multiplies vectors of 512 bits of bf16.
 bool multiplies_bf16();
+
+/// The widest instruction set that oneDNN and rueda's own loops use here, "AVX2" for example; empty:
+/// unknown. Processors with the same name may differ in it (virtual machines hide the generation),
+/// and then in last bits.
+std::string instruction_set();
 
 /// Floats of a vector, known to the compiler.
 template <std::size_t count>

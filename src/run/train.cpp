@@ -96,7 +96,7 @@ void check_audit(Job& job, const TrainConfig& config, const Backend& backend, in
                  "--audit-every compares bits, which on a GPU only --deterministic repeats: "
                  "give both");
   if (config.checks.audit_by == AuditBy::self) return;
-  require_same(job.world(), "what --audit-every compares",
+  require_same(job.world(), "without --audit-by self what --audit-every compares",
                fmt::format("device {}\nthreads {}\n", backend.device(), threads));
 }
 

@@ -51,6 +51,19 @@ class Audit(ProgramCase):
                 self.assertEqual(record["audit"]["findings"], [])
                 self.assertNotEqual(hashes(record), hashes(self.known_run(ranks, *SMALL)))
 
+    def test_ranks_of_other_instructions_are_not_compared(self):
+        """As a node of another generation, whose processor has the same name: its last bits differ, and no error."""
+        train = ["train", *SMALL, "--run-dir"]
+        for words, limit, refused in ((EVERY, "AVX", True), (SELF, "AVX2", False)):
+            with self.subTest(words=words):
+                starts = ["-n", "1", self.program.binary, *train, f"unlike-{limit}", *words, ":", "-n", "1", "env", f"ONEDNN_MAX_CPU_ISA={limit}",
+                          self.program.binary, *train, f"unlike-{limit}", *words]
+                result = self.program.launch("--bind-to", "none", *starts)
+                if refused:
+                    self.refused(result, "what --audit-every compares differs between ranks", " with AVX'", "--audit-by self")
+                else:
+                    self.assertEqual(result.code, 0, result)
+
     def test_a_fault_that_is_none(self):
         self.refused(self.start(1, *SMALL, "RUEDA_INJECT=nan:0:2+"), "'nan:0:2+'", "a flip of arithmetic permanent")
 
