@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -31,15 +30,6 @@
 
 namespace rueda::cpu {
 namespace {
-
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
 
 /// Host memory is this device's memory: nothing is copied over a bus.
 /// Operations are bound to the address of the network's input, so `deliver`
@@ -118,11 +108,7 @@ class CpuBackend final : public HostBackend {
       return false;
     }
   }
-  std::string device() const override {
-    const std::string set = instruction_set();
-    if (set.empty()) return processor_name();
-    return processor_name() + " with " + set;
-  }
+  std::string device() const override { return processor(); }
   /// A product of two matrices by oneDNN, and a copy that no cache holds, each
   /// the fastest of five.
   std::optional<Roof> roof() override {

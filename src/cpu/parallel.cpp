@@ -1,6 +1,7 @@
 #include "cpu/parallel.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 
 #include "cpu/onednn.hpp"
@@ -18,16 +19,16 @@ bool has_instructions([[maybe_unused]] dnnl::cpu_isa wanted) {
 #endif
 }
 
-}  // namespace
-
-int vector_bits() {
-  if (has_instructions(dnnl::cpu_isa::avx512_core)) return 512;
-  return has_instructions(dnnl::cpu_isa::avx2) ? 256 : 0;
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
 }
 
-bool multiplies_bf16() { return has_instructions(dnnl::cpu_isa::avx512_core_bf16); }
-
-std::string instruction_set() {
+const char* instruction_set() {
   struct Named {
     dnnl::cpu_isa set;
     const char* name;
@@ -43,6 +44,20 @@ std::string instruction_set() {
                                     {dnnl::cpu_isa::sse41, "SSE4.1"}};
   const auto* const best = std::ranges::find_if(kSets, has_instructions, &Named::set);
   return best == std::end(kSets) ? "" : best->name;
+}
+
+}  // namespace
+
+int vector_bits() {
+  if (has_instructions(dnnl::cpu_isa::avx512_core)) return 512;
+  return has_instructions(dnnl::cpu_isa::avx2) ? 256 : 0;
+}
+
+bool multiplies_bf16() { return has_instructions(dnnl::cpu_isa::avx512_core_bf16); }
+
+std::string processor() {
+  const std::string set = instruction_set();
+  return set.empty() ? processor_name() : processor_name() + " with " + set;
 }
 
 }  // namespace rueda::cpu

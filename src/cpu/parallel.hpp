@@ -17,10 +17,10 @@ int vector_bits();
 /// Whether it multiplies vectors of 512 bits of bf16.
 bool multiplies_bf16();
 
-/// The widest instruction set that oneDNN and rueda's own loops use here, "AVX2" for example; empty:
-/// unknown. Processors with the same name may differ in it (virtual machines hide the generation),
-/// and then in last bits.
-std::string instruction_set();
+/// This processor with the widest instruction set that oneDNN and rueda's own loops use, where it
+/// is known: "AMD EPYC with AVX2". Processors with one name may differ in it, since virtual
+/// machines hide the generation, and then in last bits.
+std::string processor();
 
 /// Floats of a vector, known to the compiler.
 template <std::size_t count>
