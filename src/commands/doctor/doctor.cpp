@@ -6,7 +6,7 @@
 #include "base/files.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "commands/doctor/network_notes.hpp"
+#include "commands/doctor/host_notes.hpp"
 #include "commands/doctor/process.hpp"
 #include "launch/launcher.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -40,8 +40,6 @@ class Supervisor {
       : options_(options),
         speaks_(speaks),
         child_([&](int channel) { return run_worker(options, fault, channel); }) {
-    cluster_.networks[host_name()] = network_interfaces();
-    notes_.put(host_name(), cluster_.networks[host_name()]);
     cluster_.data = options.data;
     cluster_.asked_backend = to_string(options.backend);
     cluster_.allow_shared_gpu = options.allow_shared_gpu;
@@ -79,6 +77,7 @@ class Supervisor {
   void take(const JsonView& line) {
     if (line.has("step")) begin(line.at("step").raw_text(), value_from<int>(line.at("factor")));
     if (line.has("ranks")) read_value(line.at("ranks"), cluster_.ranks);
+    if (line.has("ranks") && cluster_.hosts.empty()) introduce_host();
     if (line.has("largest_batch")) read_value(line.at("largest_batch"), cluster_.largest_batch);
     if (line.has("mailbox")) mailbox_ = Mailbox(line.at("mailbox").raw_text(), self().rank);
     if (line.has("transfer")) {
@@ -93,6 +92,12 @@ class Supervisor {
       give_up("failed: " + line.at("failed").raw_text());
       cluster_.progress.own = true;
     }
+  }
+
+  /// Leaves what is known before MPI starts: it may be why MPI does not.
+  void introduce_host() {
+    cluster_.hosts[self().host] = self();
+    notes_.put(self());
   }
 
   void begin(const std::string& step, int factor) {
@@ -140,7 +145,7 @@ class Supervisor {
     const bool over_time = watch_.seconds() - step_began_ > limit_;
     if (in_transfer_) {
       watch_transfer(over_time);
-    } else if (!over_time && hosts_share_addresses()) {
+    } else if (!over_time && is_explained()) {
       give_up(fmt::format("did not end within {:.0f} s", kUsualStart));
     } else if (over_time) {
       give_up(fmt::format("did not end within {:.0f} s", limit_));
@@ -149,14 +154,14 @@ class Supervisor {
     }
   }
 
-  /// Whether MPI takes longer than usual to start, and the hosts' networks explain it.
-  bool hosts_share_addresses() {
+  /// Whether MPI takes longer than usual to start, and what the hosts left explains it.
+  bool is_explained() {
     if (!speaks_ || compared_ || cluster_.progress.step != kStartStep ||
         watch_.seconds() - step_began_ < kUsualStart)
       return false;
     compared_ = true;
-    cluster_.networks.merge(notes_.read());
-    return !shared_addresses(cluster_).empty();
+    cluster_.hosts.merge(notes_.read());
+    return hosts_explain_no_start(cluster_);
   }
 
   void watch_transfer(bool over_time) {
@@ -220,7 +225,7 @@ class Supervisor {
   ExitCode conclude() {
     const Progress& progress = cluster_.progress;
     if (speaks_) {
-      cluster_.networks.merge(notes_.read());
+      cluster_.hosts.merge(notes_.read());
       if (!introduced_) std::cout << harmless(machine_report(cluster_));
       const Findings findings = all_findings(cluster_);
       std::cout << harmless(outcome_report(cluster_, findings)) << std::flush;
@@ -264,8 +269,8 @@ class Supervisor {
   ClusterFacts cluster_;
   Child child_;
   Mailbox mailbox_;
-  NetworkNotes notes_{environment_variable};
-  bool compared_ = false;  ///< the networks of the hosts, while MPI starts
+  HostNotes notes_{environment_variable};
+  bool compared_ = false;  ///< the hosts, while MPI starts
   Stopwatch watch_;
   double step_began_ = 0;
   double limit_ = 0;

@@ -231,8 +231,8 @@ struct ClusterFacts {
   LargestBatches largest_batch;
   std::vector<TransferFacts> transfers;  ///< by rank; empty if it was not begun
   Progress progress;
-  std::map<std::string, Interfaces> networks;  ///< by host, of those that are known without MPI
-  std::string data;                            ///< --data; empty: not asked for
+  std::map<std::string, RankFacts> hosts;  ///< a rank of each host that is known without MPI
+  std::string data;                        ///< --data; empty: not asked for
   std::string asked_backend = "auto";
   bool allow_shared_gpu = false;
 
@@ -270,6 +270,15 @@ inline std::map<std::string, std::vector<int>> ranks_by(const Ranks& ranks,
 inline auto ranks_by_print(const ClusterFacts& cluster) {
   return ranks_by(cluster.ranks, print_of);
 }
+
+/// A rank of each host of which anything is known, with MPI or without.
+std::map<std::string, RankFacts> known_hosts(const ClusterFacts& cluster);
+/// Whether MPI did not start, so that nothing is known of other ranks but what their hosts left.
+inline bool never_started(const ClusterFacts& cluster) {
+  return cluster.progress.step == kStartStep && !cluster.progress.trouble.empty();
+}
+/// Whether what the hosts left of themselves says why MPI does not start.
+bool hosts_explain_no_start(const ClusterFacts& cluster);
 
 /// Addresses that several hosts have, "172.17.0.1 (docker0) on hb0 and hb1" each. MPI takes them
 /// for a way from host to host, and its messages go nowhere.
@@ -340,9 +349,11 @@ std::string report_json(const ClusterFacts& cluster, const Findings& findings);
 void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity severity,
                    const char* what, const std::string& change, const TextOfRank& text);
 
-// Parts of all_findings, of a run that has facts of ranks.
+// Parts of all_findings; but for the first of a run that has facts of ranks.
+void find_in_start(const ClusterFacts& cluster, Findings& findings);
 void find_in_devices(const ClusterFacts& cluster, Findings& findings);
 void find_in_cores(const ClusterFacts& cluster, Findings& findings);
 void find_in_network(const ClusterFacts& cluster, Findings& findings);
+void find_in_links(const ClusterFacts& cluster, Findings& findings);
 
 }  // namespace rueda::doctor

@@ -13,73 +13,6 @@ namespace {
 
 using End = TransferFacts::End;
 
-/// The start of `command` by a Slurm whose srun and MPI find each other.
-std::string srun_by_pmix(const LaunchFacts& launch, const char* command) {
-  return fmt::format(
-      "srun --mpi=pmix -n {} rueda {}  (srun --mpi=list shows the kinds that this Slurm offers)",
-      launch.launched_size, command);
-}
-
-Finding find_in_progress(const ClusterFacts& cluster) {
-  const auto& [step, trouble, own] = cluster.progress;
-  if (trouble.empty()) return {};
-  const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
-  auto [set, unset] = settings_like(kMessageSettings, launch);
-  if (step == kStartStep) {
-    for (const auto& [why, remedy] : launch.obstacles) {
-      set += fmt::format(" ({})", why);
-      unset += remedy + "; ";
-    }
-  }
-  std::string what = fmt::format("the step \"{}\" {}{}", step, trouble, set);
-  if (launch.launched_size > 1) what += "; ranks that failed by themselves report it above";
-  std::string change =
-      "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout 600";
-  if (step == kTeamStep) change = kMoreThreads;
-  const bool never_met = step == kStartStep && launch.launcher == "srun";
-  if (never_met) change = srun_by_pmix(launch, "doctor");
-  return {Severity::fault, what, unset + change};
-}
-
-/// The launcher that belongs to the MPI library.
-std::string right_launcher(const LaunchFacts& launch) {
-  if (launch.launcher == "srun") return srun_by_pmix(launch, "train ...");
-  return fmt::format(
-      "module load the MPI that rueda is linked with (rueda --version names it), and start with "
-      "its own mpirun -n {}; in Slurm also srun --mpi=pmix",
-      launch.launched_size);
-}
-
-std::string on_all_nodes(const LaunchFacts& launch) {
-  if (launch.launcher != "srun") return "mpirun --map-by node rueda train ...";
-  return fmt::format("srun --nodes={} rueda train ...", launch.slurm_nodes);
-}
-
-/// Processes that each train alone, or an allocation that is not used.
-Finding find_in_launch(const ClusterFacts& cluster) {
-  const RankFacts& first = cluster.ranks.front();
-  const LaunchFacts& launch = first.launch;
-  if (!launch.refusal.empty()) {
-    return {Severity::fault,
-            fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and "
-                        "MPI library do not know each other, and each process would train alone",
-                        launch.launcher, launch.launched_size, launch.told_by, launch.launched_size,
-                        first.size),
-            right_launcher(launch)};
-  }
-  const auto hosts = int(ranks_by_host(cluster.ranks).size());
-  if (launch.in_slurm && launch.slurm_nodes > hosts) {
-    return {.what = fmt::format("the allocation has {} nodes, but the ranks are on {}",
-                                launch.slurm_nodes, hosts),
-            .change = on_all_nodes(launch)};
-  }
-  if (!launch.in_slurm || launch.slurm_tasks <= first.size) return {};
-  return {.what = fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
-                              launch.slurm_tasks, first.size),
-          .change = fmt::format("{} -n {} rueda train ...",
-                                launch.launcher == "srun" ? "srun" : "mpirun", launch.slurm_tasks)};
-}
-
 /// Settings by which OpenMP gives fewer threads than it is asked for.
 Steering team_settings(const LaunchFacts& launch) {
   static const std::string pattern = fmt::format("^({})=", fmt::join(kTeamLimits, "|"));
@@ -102,35 +35,6 @@ void find_in_teams(const ClusterFacts& cluster, Findings& findings) {
     if (!unset.empty()) change = unset + "or " + change;
     const std::string who = ranks_text(ranks, cluster.ranks.size());
     findings.push_back({.what = who + ": " + said, .change = change});
-  }
-}
-
-/// What keeps the mpirun from starting that comes after this look at the machine.
-Finding find_before_mpirun(const RankFacts& alone) {
-  if (!awaits_open_mpi(alone) || !alone.launch.refuses_root) return {};
-  return {
-      .what = "you are root, and Open MPI's mpirun starts nothing for root unless told to",
-      .change =
-          "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1  # or: . jobs/env.sh"};
-}
-
-void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
-  std::set<std::string> components;
-  for (const RankFacts& rank : cluster.ranks) {
-    for (const auto& [name, version] : rank.versions) components.insert(name);
-  }
-  for (const std::string& name : components) {
-    const auto versions =
-        ranks_by(cluster.ranks, [&](const RankFacts& rank) { return version_of(rank, name); });
-    if (versions.size() < 2) continue;
-    std::vector<std::string> texts;
-    for (const auto& [version, ranks] : versions)
-      texts.push_back(version + " on " + ranks_text(ranks, cluster.ranks.size()));
-    findings.push_back(
-        {Severity::fault,
-         fmt::format("versions of {} differ between ranks: {}", name, fmt::join(texts, ", ")),
-         "start the same program everywhere: a path on a file system that all hosts share, and "
-         "the same modules in the job script"});
   }
 }
 
@@ -294,17 +198,16 @@ void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity sev
 }
 
 Findings all_findings(const ClusterFacts& cluster) {
-  Findings findings = {find_in_progress(cluster)};
+  Findings findings;
+  find_in_start(cluster, findings);
   find_in_network(cluster, findings);
   if (!cluster.ranks.empty()) {
-    findings.push_back(find_in_launch(cluster));
-    findings.push_back(find_before_mpirun(cluster.ranks.front()));
-    find_in_versions(cluster, findings);
     find_in_devices(cluster, findings);
     findings.push_back(find_in_transfers(cluster));
     find_in_data(cluster, findings);
     find_in_teams(cluster, findings);
     find_in_cores(cluster, findings);
+    find_in_links(cluster, findings);
   }
   std::erase_if(findings, [](const Finding& finding) { return finding.what.empty(); });
   std::ranges::stable_sort(findings, std::greater<>(), &Finding::severity);

@@ -11,8 +11,8 @@ using Networks = std::map<std::string, Interfaces>;
 
 /// The networks of all hosts. Two names of one machine, which have all addresses alike, count once.
 Networks networks_of(const ClusterFacts& cluster) {
-  Networks all = cluster.networks;
-  for (const RankFacts& rank : cluster.ranks) all.emplace(rank.host, rank.network);
+  Networks all;
+  for (const auto& [host, facts] : known_hosts(cluster)) all.emplace(host, facts.network);
   std::vector<Interfaces> seen;
   std::erase_if(all, [&seen](const auto& entry) {
     if (entry.second.empty() || std::ranges::find(seen, entry.second) != seen.end()) return true;

@@ -173,6 +173,9 @@ bool has_room_for_threads() {
   return true;
 }
 
+/// Through which messages between the ranks of a host go.
+constexpr const char* kSharedMemory = "/dev/shm";
+
 /// Why Open MPI cannot make its files in `folder`; empty if it can.
 std::string why_no_files(const std::string& folder) {
   constexpr double kLeastRoom = 10e6;  // bytes
@@ -198,6 +201,9 @@ Obstacles obstacles_to_start(const Environment& environment) {
   if (const std::string why = why_no_files(folder); !why.empty())
     found.push_back({fmt::format("temporary files cannot be made in {}: {}", one_line(folder), why),
                      "export TMPDIR=FOLDER  of the host's own disk, with room"});
+  if (const std::string why = why_no_files(kSharedMemory); !why.empty())
+    found.push_back({fmt::format("shared memory cannot be had in {}: {}", kSharedMemory, why),
+                     "rm what other programs left in /dev/shm; docker run --shm-size=1g"});
   if (!has_room_for_threads())
     found.push_back({"the limit of processes leaves no room for MPI's threads", kMoreThreads});
   return found;

@@ -402,8 +402,10 @@ ClusterFacts never_started(const Interfaces& first, const Interfaces& second) {
   cluster.progress = {kStartStep, "did not end within 15 s", false};
   const NetworkInterface lo{"lo", "127.0.0.1", true, true};
   for (const auto& [host, own] : {std::pair{"node0", first}, std::pair{"node1", second}}) {
-    Interfaces& all = cluster.networks[host] = {lo};
-    all.insert(all.end(), own.begin(), own.end());
+    RankFacts& facts = cluster.hosts[host] = cluster.ranks[0];
+    facts.host = host;
+    facts.network = {lo};
+    facts.network.insert(facts.network.end(), own.begin(), own.end());
   }
   return cluster;
 }
@@ -421,7 +423,7 @@ TEST_CASE("an address that two hosts have is named, with the line that leaves it
   CHECK_THAT(findings[1].change, Contains("export OMPI_MCA_btl_tcp_if_exclude=lo,docker0)"));
 
   ClusterFacts runs = cpu_cluster(2, 1);
-  for (RankFacts& rank : runs.ranks) rank.network = cluster.networks.at(rank.host);
+  for (RankFacts& rank : runs.ranks) rank.network = cluster.hosts.at(rank.host).network;
   check(runs, kRemark, "hosts have one and the same address", "btl_tcp_if_exclude lo,docker0");
   runs.ranks[0].launch.settings = {"OMPI_MCA_btl_tcp_if_exclude=lo,docker0"};
   CHECK(all_findings(runs).empty());
@@ -450,6 +452,93 @@ TEST_CASE("what is no trouble of the network is not called one", "[doctor]") {
     CHECK_THAT(findings[1].what, Contains("wg0 (VPN) on node1"));
     CHECK_THAT(findings[1].change, Contains("btl_tcp_if_include NETWORK/BITS"));
   }
+}
+
+TEST_CASE("what a host has left of itself says why MPI does not start", "[doctor]") {
+  const NetworkInterface eth0{"eth0", "10.0.0.1", true, false};
+  const NetworkInterface other{"eth0", "10.0.0.2", true, false};
+  ClusterFacts cluster = never_started({eth0}, {other});
+  cluster.ranks[0].launch.launcher = "srun";
+  cluster.ranks[0].launch.in_slurm = true;
+  cluster.ranks[0].launch.slurm_nodes = 2;
+  cluster.ranks[0].launch.settings = {"OMPI_MCA_btl=self,tcp"};
+  // With nothing to see the settings may be why. Where the ranks are is not known.
+  check(cluster, kFault, "(OMPI_MCA_btl=self,tcp is set)", "unset OMPI_MCA_btl; srun --mpi=pmix");
+  CHECK_FALSE(hosts_explain_no_start(cluster));
+  SECTION("two MPI libraries") {
+    cluster.hosts.at("node1").versions[1][1] = "Open MPI 4";
+    REQUIRE(hosts_explain_no_start(cluster));
+    const Findings findings = all_findings(cluster);
+    REQUIRE(findings.size() == 2);
+    CHECK_THAT(findings[0].change, Contains("said below"));
+    CHECK(findings[1].what ==
+          "versions of MPI differ between hosts: Open MPI 4 on node1, Open MPI 5 on node0");
+  }
+  SECTION("no room for temporary files on another host") {
+    cluster.hosts.at("node1").launch.obstacles = {{"no room in /tmp", "export TMPDIR=/scratch"}};
+    REQUIRE(hosts_explain_no_start(cluster));
+    const Findings findings = all_findings(cluster);
+    REQUIRE(findings.size() == 1);
+    CHECK_THAT(findings[0].what, Contains("(on node1: no room in /tmp)"));
+    CHECK_THAT(findings[0].change, Contains("on node1: export TMPDIR=/scratch; srun"));
+  }
+}
+
+TEST_CASE("a link between hosts that is slower than the others is named", "[doctor]") {
+  ClusterFacts cluster = cpu_cluster(4, 1);
+  for (RankFacts& rank : cluster.ranks) rank.host_link = {40, 0.112};
+  CHECK(all_findings(cluster).empty());
+  const auto link = [&](std::size_t rank, double us, double speed) {
+    static_cast<rueda::LinkSpeed&>(cluster.ranks[rank].host_link) = {us, speed};
+  };
+  SECTION("both ways of a host") {
+    link(1, 40, 0.0059);
+    link(2, 40, 0.006);
+    check(cluster, kRemark, "; all of them are from or to node2", "#SBATCH --exclude=node2 ");
+    CHECK_THAT(all_findings(cluster)[0].what, Contains("from node1 to node2 (0.0059 GB/s, 40 us), "
+                                                       "from node2 to node3 (0.006 GB/s"));
+  }
+  SECTION("of three hosts") {
+    cluster = cpu_cluster(3, 1);
+    for (RankFacts& rank : cluster.ranks) rank.host_link = {40, 0.112};
+    link(0, 40, 0.0059);
+    link(1, 40, 0.006);
+    check(cluster, kRemark, "; all of them are from or to node1", "#SBATCH --exclude=node1 ");
+  }
+  SECTION("one link, of one of two hosts") {
+    link(3, 400, 0.112);
+    check(cluster, kRemark, "from node3 to node0 (0.112 GB/s, 400 us)", "#SBATCH --exclude=HOST ");
+  }
+  SECTION("no more than noise") {
+    link(1, 49, 0.06);
+    CHECK(all_findings(cluster).empty());
+    link(1, 40, 0.055);
+    CHECK(all_findings(cluster).size() == 1);
+    link(1, 159, 0.112);
+    CHECK(all_findings(cluster).empty());
+    link(1, 161, 0.112);
+    CHECK(all_findings(cluster).size() == 1);
+  }
+  SECTION("of a rank without its core nothing is said of a network") {
+    link(1, 40, 0.0059);
+    cluster.ranks[1].cores.got = 0.2;
+    for (const auto& finding : all_findings(cluster))
+      CHECK_THAT(finding.what, !Contains("best link"));
+  }
+}
+
+TEST_CASE("a network that is slow as a whole is told", "[doctor]") {
+  ClusterFacts cluster = cpu_cluster(2, 1);
+  const auto links = [&](double us, double speed) {
+    for (RankFacts& rank : cluster.ranks) rank.host_link = {us, speed};
+  };
+  links(999, 0.063);
+  CHECK(all_findings(cluster).empty());
+  links(21'000, 0.112);
+  check(cluster, kRemark, "takes at least 21000 us and reaches at most 0.112 GB/s (2 links)",
+        "btl_tcp_if_include NETWORK/BITS");
+  links(40, 0.06);
+  check(cluster, kRemark, "reaches at most 0.06 GB/s", "btl_tcp_if_include");
 }
 
 TEST_CASE("root is told what mpirun will want, while there is no mpirun yet", "[doctor]") {

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "commands/doctor/network_notes.hpp"
+#include "commands/doctor/host_notes.hpp"
 #include "commands/synth.hpp"
 #include "tests/support/common.hpp"
 
@@ -38,16 +38,16 @@ TEST_CASE("doctor: the folder of a job's notes keeps what somebody else put ther
   const std::map<std::string, const char*> job = {
       {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"},
       {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"},  {"SLURM_LOCALID", "0"}};
-  const doctor::NetworkNotes notes([&job](const char* name) {
+  const doctor::HostNotes notes([&job](const char* name) {
     const auto found = job.find(name);
     return found == job.end() ? nullptr : found->second;
   });
   const fs::path folder = ".rueda-doctor-7.0";
-  notes.put("h0", {});
+  notes.put({});
   REQUIRE(fs::exists(folder / "host-0"));
   notes.remove();
   CHECK_FALSE(fs::exists(folder));
-  notes.put("h0", {});
+  notes.put({});
   scratch.write(folder / "thesis", "mine");
   notes.remove();
   CHECK(fs::exists(folder / "thesis"));

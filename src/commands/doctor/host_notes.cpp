@@ -1,7 +1,8 @@
-#include "commands/doctor/network_notes.hpp"
+#include "commands/doctor/host_notes.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
@@ -13,7 +14,8 @@ namespace rueda::doctor {
 namespace {
 
 constexpr const char* kNoteWord = "host-";
-constexpr std::size_t kMostBytes = 1'000'000;  ///< of a host's file: thousands of interfaces
+constexpr std::size_t kMostBytes =
+    1'000'000;  ///< of a host's file: thousands of cores or interfaces
 
 bool is_strange(unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '@'; }
 
@@ -34,7 +36,7 @@ std::string name_of_job(const Environment& environment) {
 
 }  // namespace
 
-NetworkNotes::NetworkNotes(const Environment& environment) {
+HostNotes::HostNotes(const Environment& environment) {
   const LaunchFacts launch = read_launch(environment);
   const std::string name = name_of_job(environment);
   if (launch.launched_size < 2 || name.empty()) return;
@@ -46,29 +48,29 @@ NetworkNotes::NetworkNotes(const Environment& environment) {
     file_ = kNoteWord + std::to_string(launcher_rank(environment));
 }
 
-void NetworkNotes::put(const std::string& host, const Interfaces& interfaces) const {
+void HostNotes::put(const RankFacts& facts) const {
   if (folder_.empty() || file_.empty()) return;
   std::error_code error;
   fs::create_directory(folder_, error);
   if (error || fs::symlink_status(folder_, error).type() != fs::file_type::directory) return;
-  const JsonView::Json note = {{"host", host}, {"network", json_of(interfaces)}};
   try {
-    write_output(folder_ / file_, text_of(note));
+    write_output(folder_ / file_, text_of(json_of(facts)));
   } catch (const std::exception&) {
     return;  // a folder that cannot be written
   }
 }
 
-std::map<std::string, Interfaces> NetworkNotes::read() const {
-  std::map<std::string, Interfaces> all;
+std::map<std::string, RankFacts> HostNotes::read() const {
+  std::map<std::string, RankFacts> all;
   if (folder_.empty()) return all;
   std::error_code error;
   for (const fs::path& path : entries_of(folder_, error)) {
     try {
       const auto json =
           parse_json(read_whole({.path = path, .name = path.string(), .remedy = ""}, kMostBytes));
-      const JsonView note(json);
-      all[printable(note.at("host").raw_text())] = value_from<Interfaces>(note.at("network"));
+      auto facts = value_from<RankFacts>(JsonView(json));
+      const std::string host = printable(facts.host);
+      all[host] = std::move(facts);
     } catch (const std::exception&) {
       continue;  // still being written, or not ours
     }
@@ -78,7 +80,7 @@ std::map<std::string, Interfaces> NetworkNotes::read() const {
 
 /// The notes, and the folder if nothing else lies there: the processes of a job
 /// share it by its name, which is no proof.
-void NetworkNotes::remove() const noexcept {
+void HostNotes::remove() const noexcept {
   std::error_code ignored;
   if (folder_.empty() || fs::symlink_status(folder_, ignored).type() != fs::file_type::directory)
     return;

@@ -10,19 +10,19 @@
 
 namespace rueda::doctor {
 
-/// A folder in which the hosts of a run leave what their networks are, before
+/// A folder in which the hosts of a run leave what they know of themselves, before
 /// MPI is started and whether or not it starts: a file of each host, in a
 /// folder named for the launcher's job below the current one, which hosts
 /// usually share. Where they do not, or the launcher says no name, each host
-/// knows its own network alone.
-class NetworkNotes {
+/// knows itself alone.
+class HostNotes {
  public:
-  explicit NetworkNotes(const Environment& environment);
+  explicit HostNotes(const Environment& environment);
 
   /// Leaves those of this host. What fails is not said: others do not see it.
-  void put(const std::string& host, const Interfaces& interfaces) const;
+  void put(const RankFacts& facts) const;
   /// Those of all hosts that have left theirs.
-  std::map<std::string, Interfaces> read() const;
+  std::map<std::string, RankFacts> read() const;
   void remove() const noexcept;
 
  private:
