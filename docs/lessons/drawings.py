@@ -226,11 +226,48 @@ def balance():
     return p
 
 
+def survive():
+    """A ring of four, of which one rank is killed: before, when its neighbours see it, and the ring of those who live."""
+    p = Picture(760, 262, "A ring of four ranks goes on as a ring of three")
+    corners = ((0, 0), (110, 0), (110, 90), (0, 90))  # ranks in the order of the ring
+    colours = {"works": BLUE, "dead": RED, "sees the error": ORANGE, "waits": GREY}
+    panels = (("a sum", ("works",) * 4, "each sends to the next"),
+              ("rank 2 is killed", ("waits", "sees the error", "dead", "sees the error"), "revoke: nobody waits any more"),
+              ("the sum again", ("works", "works", None, "works"), "agree: nobody has it; shrink"))
+    for i, (title, states, caption) in enumerate(panels):
+        left, top = 40 + 248 * i, 60
+        p.text(left + 85, 34, title, "middle", weight="bold")
+        living = [rank for rank in range(4) if states[rank] not in (None, "dead")]
+        ring = range(4) if i == 0 else living
+        if i != 1:
+            for rank, after in zip(ring, [*ring[1:], ring[0]]):
+                (x1, y1), (x2, y2) = ends(corners[rank], corners[after])
+                p.arrow(left + x1, top + y1, left + x2, top + y2)
+        for rank, state in enumerate(states):
+            if state:
+                x, y = corners[rank]
+                p.box(left + x, top + y, 60, 36, colours[state], str(rank), INK)
+        p.text(left + 85, 216, caption, "middle", 12)
+    for i, (state, colour) in enumerate(colours.items()):
+        p.box(40 + 170 * i, 234, 16, 14, colour)
+        p.text(62 + 170 * i, 246, state, fill=PALE, size=12)
+    return p
+
+
+def ends(start, end):
+    """Where an arrow between two boxes of 60 x 36 begins and ends; both are given by their upper left corners."""
+    middles = [(x + 30, y + 18) for x, y in (start, end)]
+    across, down = (b - a for a, b in zip(*middles))
+    cut = min(36 / abs(across) if across else 1, 24 / abs(down) if down else 1)  # of the way, at each end
+    (x1, y1), (x2, y2) = middles
+    return [(round(x1 + cut * across, 1), round(y1 + cut * down, 1)), (round(x2 - cut * across, 1), round(y2 - cut * down, 1))]
+
+
 def drawings():
     """The text of each SVG, by its path below this folder."""
     made = {"01-ring/ring.svg": ring, "02-data-parallel/data_parallel.svg": data_parallel,
             "03-overlap/overlap.svg": overlap, "04-device/device.svg": device, "05-scaling/scaling.svg": scaling,
-            "06-balance/balance.svg": balance}
+            "06-balance/balance.svg": balance, "07-survive/survive.svg": survive}
     return {path: draw().svg() for path, draw in made.items()}
 
 

