@@ -1,7 +1,7 @@
 """Spack's package of rueda, for version 1 of Spack and its package repository.
 
-Put it into packages/rueda/ of a repository of your own (spack repo create) and set git to where you cloned from; the
-address here is none. From rueda's source tree, which needs no address: spack dev-build rueda@1.0.0
+jobs/site/release.sh writes a repository of Spack with this package, in which the address and the sum are those of the
+archive that it makes. From rueda's source tree, which needs neither: spack dev-build rueda@1.0.0
 """
 
 from spack.package import depends_on, license, variant, version, when, which
@@ -13,12 +13,11 @@ class Rueda(MesonPackage, CudaPackage):
     """Trains ResNets on CIFAR-10 with one MPI rank per device, and says where the time goes."""
 
     homepage = "https://rueda.example"
-    git = "https://rueda.example/rueda.git"
+    url = "file:///nowhere/rueda-1.0.0.tar.gz"
 
     license("Apache-2.0")
 
-    version("main", branch="main")
-    version("1.0.0", tag="v1.0.0")
+    version("1.0.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     variant("plots", default=True, description="Reports, predictions and charts, by libraries of Python")
     variant("nccl", default=False, description="NCCL's all-reduce beside rueda's own", when="+cuda")
