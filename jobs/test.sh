@@ -114,12 +114,13 @@ install_slurm() {
   stage slurm apt_install "${missing[@]}" || true
 }
 
-# For the training on real images, which is skipped without them.
-install_images() {
-  local missing
+# For the training on real images and the module file, whose tests are skipped without them.
+install_images_and_modules() {
+  local missing wanted=(dataset-fashion-mnist)
   command -v dpkg-query >/dev/null || return 0
-  mapfile -t missing < <(missing_packages dataset-fashion-mnist)
-  [ ${#missing[@]} -eq 0 ] || stage images apt_install "${missing[@]}" || true
+  [ -e /usr/share/lmod/lmod/init/bash ] || wanted+=(environment-modules) # one excludes the other
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  [ ${#missing[@]} -eq 0 ] || stage "images and modules" apt_install "${missing[@]}" || true
 }
 
 # Many toolkits lack a disassembler. The test of the kernels' machine code is skipped without one.
@@ -157,7 +158,7 @@ if [ -n "$quick" ]; then
   targets=(rueda tests/unit tests/mpi)
 elif [ "$directory" = build ] && [ -z "$equipment" ]; then
   install_slurm
-  install_images
+  install_images_and_modules
   install_disassembler
   install_tensorboard
 fi

@@ -49,6 +49,7 @@ class Rueda(MesonPackage, CudaPackage):
     def meson_args(self):
         on = {name: "enabled" if self.spec.satisfies(f"+{name}") else "disabled" for name in ("cuda", "nccl")}
         args = ["-Dtests=false", f"-Dcuda={on['cuda']}", f"-Dnccl={on['nccl']}"]
+        args += ["-Dunity=on", "-Dunity_size=16"]  # several sources compiled as one take half the time
         archs = self.spec.variants["cuda_arch"].value if self.spec.satisfies("+cuda") else ()
         chosen = [arch for arch in archs if arch != "none"]
         return args + (["-Dgpu_archs=" + ",".join(chosen)] if chosen else [])

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """The release: everything that names the version or the packages names the same. usage: release_test.py RUEDA"""
 
+import ast
+import hashlib
 import os
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -93,6 +97,57 @@ class Version(unittest.TestCase):
         self.assertGreaterEqual(numbers(self.version), numbers(newest))
         for tag in git("tag", "--list", "--points-at", "HEAD", "v[0-9]*"):
             self.assertEqual(tag, f"v{self.version}")
+
+
+@unittest.skipUnless(git("rev-parse", "HEAD"), "not a clone")
+class Release(unittest.TestCase):
+    """The archive, and the repository of Spack beside it."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-release-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def script(self, *words, umask=0o022, **env):
+        return subprocess.run(
+            [SITE / "release.sh", *words], env=environment(env), cwd=self.folder, capture_output=True, text=True, check=False,
+            umask=umask, timeout=120,
+        )  # fmt: skip
+
+    def test_the_same_commit_gives_the_same_bytes(self):
+        for name, settings in (("one", {}), ("two", {"umask": 0o077, "TZ": "Asia/Tokyo", "GZIP": None, "LC_ALL": "C"})):
+            done = self.script("--out", name, **settings)
+            self.assertEqual(done.returncode, 0, done)
+        one, two = ((self.folder / name / f"rueda-{Version.version}.tar.gz").read_bytes() for name in ("one", "two"))
+        self.assertEqual(one, two)
+        with tarfile.open(self.folder / "one" / f"rueda-{Version.version}.tar.gz") as archive:
+            names = archive.getnames()
+        self.assertEqual({name.split("/")[0] for name in names}, {f"rueda-{Version.version}"})
+        self.assertIn(f"rueda-{Version.version}/meson.build", names)
+        again = self.script("--out", "one", "--url", "https://site.example/rueda/")
+        self.assertEqual(again.returncode, 0, again)
+        for name, address in (("one", "https://site.example/rueda"), ("two", f"file://{self.folder.resolve()}/two")):
+            repository = self.folder / name / "spack_repo/rueda"
+            recipe = (repository / "packages/rueda/package.py").read_text(encoding="utf-8")
+            ast.parse(recipe)
+            self.assertEqual(only(r'^    url = "(.*)"$', recipe), f"{address}/rueda-{Version.version}.tar.gz")
+            said = only(r'^    version\("(.*)", sha256="(.*)"\)$', recipe)
+            self.assertEqual(said, (Version.version, hashlib.sha256(one).hexdigest()))
+            self.assertTrue((repository / "repo.yaml").exists())
+
+    def test_refusals_leave_all_as_it_is(self):
+        (self.folder / "mine").mkdir()
+        (self.folder / "mine/thesis.txt").write_text("mine", encoding="utf-8")
+        (self.folder / "link").symlink_to("mine")
+        for words, reason in (
+            (("--out", "mine"), "thesis.txt; give another --out"), (("--out", "link"), "is a link"),
+            (("--out", "new", "--commit", "nothere"), "no such commit"), (("--out", "new", "--commit=x"), "unknown option"),
+            (("--out", "new", "--url", 'https://a/"; import os #'), "give --url as"), (("--out", "new", "--url", "a/b"), "give --url as"),
+        ):  # fmt: skip
+            done = self.script(*words)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(reason, done.stderr)
+        self.assertEqual(sorted(path.name for path in self.folder.rglob("*")), ["link", "mine", "thesis.txt"])
 
 
 class Packages(unittest.TestCase):

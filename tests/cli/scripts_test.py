@@ -18,6 +18,7 @@ from rueda_runs import environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(sys.argv[1]).resolve().parent
+MODULE_COMMANDS = [*Path("/usr/share/modules").glob("init/bash"), *Path("/usr/share/lmod").glob("[0-9]*/init/bash")]
 
 
 class ScriptCase(unittest.TestCase):
@@ -389,6 +390,27 @@ class Installed(ScriptCase):
         self.output(self.share / "rueda/jobs/data.sh", "--help")
         plots = [script.name for script in (ROOT / "jobs").glob("plot_*.py")]
         self.assertEqual([name for name in plots if not (self.share / "rueda/jobs" / name).exists()], [])
+
+    def test_the_module_file(self):
+        """Loaded and unloaded by the module command of this machine, with another module that it needs."""
+        if not MODULE_COMMANDS:
+            self.skipTest("no Environment Modules and no Lmod")
+        options = json.loads(self.output("meson", "introspect", "--buildoptions", BUILD))
+        prefix = next(option["value"] for option in options if option["name"] == "prefix")
+        [file] = (self.share / "rueda/modulefiles/rueda").iterdir()
+        self.assertIn(f" {file.name} ", self.output(self.program, "--version").replace("(", "").replace(")", "") + " ")
+        text = file.read_text(encoding="utf-8").replace("[list ]", "[list mpi]")
+        self.assertIn("[list mpi]", text)
+        self.put({f"modules/rueda/{file.name}": text, "modules/mpi/5": "#%Module1.0\nsetenv MPI_IS loaded\n"})
+        script = """. "$1"; module use "$2"; module load rueda; printf '%s\n' "$PATH" "$MANPATH" "$RUEDA_SHARE" "$MPI_IS"
+                    module unload rueda; printf '%s\n' "${RUEDA_SHARE-none}" "$PATH" """
+        said = self.output("bash", "-c", script, "bash", MODULE_COMMANDS[0], self.folder / "modules", PATH="/usr/bin:/bin", MANPATH=None)
+        path, man, share, mpi, left, after = said.splitlines()[-6:]
+        self.assertEqual(path.split(":")[0], f"{prefix}/bin")
+        self.assertEqual((mpi, left), ("loaded", "none"))
+        self.assertNotIn(f"{prefix}/bin", after.split(":"))
+        for place, file in ((path, "rueda"), (man, "man1/rueda.1"), (share, "jobs/slurm/submit.sh")):
+            self.assertTrue((self.folder / place.split(":")[0].lstrip("/") / file).exists(), said)
 
     def test_the_man_page_and_the_completion_have_every_option(self):
         page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")

@@ -17,6 +17,7 @@ PLACEHOLDERS = (
     (r"jobs/plot_report\.py DIR\b", "jobs/plot_report.py report"),
     (r"\bRUN\.json PICTURE", "runs/layers/run.json picture.png"),
     (r"(PREFIX|/usr)/share/rueda/", "jobs/"),
+    (r"\$RUEDA_SHARE/", ""),
     (r"rueda train OPTIONS ", "rueda train --epochs 2 "),
     (r" OPTIONS$", ""),
     (r"--checkpoint-every N\b", "--checkpoint-every 1epoch"),
@@ -25,11 +26,12 @@ PLACEHOLDERS = (
 # What is not run although nothing is missing in it: a pattern, and why. The words of our own programs and scripts in
 # it are looked up all the same.
 NOT_RUN = (
-    (r"^(apt-get|dnf|spack|sudo|python3 -m venv|venv/bin/|dnnl=)", "installs packages or changes the system"),
+    (r"^(apt-get|chmod|dnf|spack|sudo|python3 -m venv|venv/bin/|dnnl=)", "installs packages or changes the system"),
     (r"^(module|source hpcx)", "loads what a site calls so"),
+    (r"--with-ft ulfm", "needs Open MPI 5, which tests/cli/lessons_test.py brings"),
     (r"^(CXX=CC |DESTDIR=DIR )?(meson|ninja|cmake)\b", "builds or tests the whole program, as jobs/test.sh does"),
     (r"^(\. jobs/env\.sh; mpiexec .*)?build\S*/tests/|^RUEDA_FUZZ_TARGET=", "is one of the test programs, by itself"),
-    (r"^jobs/(site/package_deb|test|quickstart|lint|setup|tidy|matrix|fuzz|gpu-check|gpu_plans|bundle|bench_frameworks)\.sh",
+    (r"^jobs/(site/package_deb|site/release|test|quickstart|lint|setup|tidy|matrix|fuzz|gpu-check|gpu_plans|bundle|bench_frameworks)\.sh",
      "builds or measures for minutes, as other tests or a person do"),
     (r"^RUEDA_(PLAN_CACHE|TORCH_PYTHON)=", "needs cuDNN or other frameworks"),
     (r"^(jobs/(check|cluster|lab)/(?!compare)|(python3 )?tests/)", "is a check of the developers, of minutes"),
