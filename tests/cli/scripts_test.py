@@ -402,9 +402,11 @@ class Installed(ScriptCase):
         text = file.read_text(encoding="utf-8").replace("[list ]", "[list mpi]")
         self.assertIn("[list mpi]", text)
         self.put({f"modules/rueda/{file.name}": text, "modules/mpi/5": "#%Module1.0\nsetenv MPI_IS loaded\n"})
-        script = """. "$1"; module use "$2"; module load rueda; printf '%s\n' "$PATH" "$MANPATH" "$RUEDA_SHARE" "$MPI_IS"
+        script = """. "$1"; module use "$2"; module load rueda
+                    printf '%s\n' "$PATH" "$MANPATH" "$RUEDA_SHARE" "$MPI_IS"
                     module unload rueda; printf '%s\n' "${RUEDA_SHARE-none}" "$PATH" """
-        said = self.output("bash", "-c", script, "bash", MODULE_COMMANDS[0], self.folder / "modules", PATH="/usr/bin:/bin", MANPATH=None)
+        words = ("bash", "-c", script, "bash", MODULE_COMMANDS[0], self.folder / "modules")
+        said = self.output(*words, PATH="/usr/bin:/bin", MANPATH=None)
         path, man, share, mpi, left, after = said.splitlines()[-6:]
         self.assertEqual(path.split(":")[0], f"{prefix}/bin")
         self.assertEqual((mpi, left), ("loaded", "none"))
