@@ -18,7 +18,7 @@ inline std::string phase_words(std::size_t phase) {
   return std::string(kPhaseNames[phase]);
 }
 
-/// How a run stands or ended (RunFacts::outcome).
+/// How a run stands or ended (RunRecord::outcome).
 inline constexpr std::array kOutcomes = {"running", "completed", "target reached", "stopped",
                                          "failed"};
 

@@ -20,13 +20,13 @@ RankFigures rank_figures(const std::vector<StepRecord>& steps, std::size_t rank,
   RankFigures figures;
   FullSteps full;
   for (const StepRecord& s : steps) {
-    figures += s;
+    figures.sums += s;
     if (!is_kind(s, global_batch, StepKind::full)) continue;
     full.seconds.push_back(s.seconds);
     full.compute.push_back(s.seconds - s.phases[std::size_t(Phase::all_reduce)]);
   }
   figures.rank = rank;
-  figures.core_share = figures.cores_got / figures.cores_wanted;
+  figures.core_share = figures.sums.cores_got / figures.sums.cores_wanted;
   figures.full_step = spread_of(full.seconds);
   figures.full_compute = spread_of(full.compute);
   return figures;
@@ -36,7 +36,7 @@ std::array<Spread, kPhases> spread_over(const std::vector<RankFigures>& ranks) {
   std::array<Spread, kPhases> phases;
   for (std::size_t p = 0; p < kPhases; ++p) {
     std::vector<double> seconds;
-    for (const RankFigures& rank : ranks) seconds.push_back(rank.phases[p]);
+    for (const RankFigures& rank : ranks) seconds.push_back(rank.sums.phases[p]);
     phases[p] = spread_of(seconds);
   }
   return phases;
@@ -97,21 +97,16 @@ AllSteps all_steps(Epochs epochs, const RunRecord& run) {
 
 }  // namespace
 
-void add_figures(EpochFigures& figures, const EpochRecord& e, const RunRecord& run) {
-  const Epochs one(&e, 1);
-  figures.of_ranks.clear();
-  for (std::size_t rank = 0; rank < e.step_records.size(); ++rank)
-    figures.of_ranks.push_back(rank_figures(e.step_records[rank], rank, run.global_batch));
-  figures.phases = spread_over(figures.of_ranks);
-  figures.full_step = break_down(one, run.global_batch, StepKind::full);
-  figures.partial_step = break_down(one, run.global_batch, StepKind::partial);
-  figures.all_steps = all_steps(one, run);
-  figures.efficiency = efficiency_seconds(e);
-}
-
 void release_steps(EpochRecord& epoch, const RunRecord& run) {
   if (epoch.released) return;
-  add_figures(epoch, epoch, run);
+  const Epochs one(&epoch, 1);
+  for (std::size_t rank = 0; rank < epoch.step_records.size(); ++rank)
+    epoch.of_ranks.push_back(rank_figures(epoch.step_records[rank], rank, run.global_batch));
+  epoch.phases = spread_over(epoch.of_ranks);
+  epoch.full_step = break_down(one, run.global_batch, StepKind::full);
+  epoch.partial_step = break_down(one, run.global_batch, StepKind::partial);
+  epoch.all_steps = all_steps(one, run);
+  epoch.efficiency = efficiency_seconds(epoch);
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
   epoch.step_records = {};
   epoch.bucket_records = {};
@@ -121,7 +116,7 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
 RunSummary summary_of(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   return {.outcome = run.outcome,
-          .failure = text_or_null(&RunFacts::failure)(run),
+          .failure = text_or_null(&RunRecord::failure)(run),
           .diverged = ended_diverged(std::span(run.epochs), run.classes),
           .epochs = run.epochs.size(),
           .epoch_seconds = steady.epoch_seconds,

@@ -6,7 +6,7 @@ namespace rueda {
 namespace {
 
 /// The scores are null where there was no test.
-Json test_json(const EpochFigures& e) {
+Json test_json(const EpochRecord& e) {
   Json score = fields_json(e.test.value_or(Score()), kTestScoreFields);
   if (!e.test) {
     for (Json& value : score) value = nullptr;
@@ -14,7 +14,7 @@ Json test_json(const EpochFigures& e) {
   return score;
 }
 
-Json figures_json(const EpochFigures& e) {
+Json figures_json(const EpochRecord& e) {
   Json j = fields_json(e, kEpochFields);
   j.update(test_json(e));
   put_fields(j, e, kEpochTimeFields);
@@ -36,12 +36,12 @@ std::vector<Energy> read_rank_energy(const JsonView& energy) {
 
 Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   if (e.released) return figures_json(e);
-  EpochFigures figures = e;
-  add_figures(figures, e, run);
-  return figures_json(figures);
+  EpochRecord released = e;
+  release_steps(released, run);
+  return figures_json(released);
 }
 
-void read_epoch(const JsonView& j, EpochFigures& e) {
+void read_epoch(const JsonView& j, EpochRecord& e) {
   read_fields(j, e, kEpochFields);
   if (j.has("val_loss")) read_fields(j, e.test.emplace(), kTestScoreFields);
   read_fields(j, e, kEpochTimeFields);

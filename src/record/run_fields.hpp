@@ -103,15 +103,15 @@ inline const std::tuple kInputFields{Field{"steps", &StepBreakdown::steps, if_an
 inline auto fields_of(const RankFigures&) {
   return std::tuple{
       Field{"rank", &RankFigures::rank, if_any},
-      Field{"seconds", &RankFigures::seconds, or_nan},
-      Field{"samples", &RankFigures::samples, if_any},
-      Field{"phases", &RankFigures::phases, kPhaseFields, if_any},
-      Field{"all_reduce_busy", &RankFigures::busy, or_nan},
-      Field{"all_reduce_wait", &RankFigures::wait, or_nan},
-      Field{"all_reduce_add", &RankFigures::add, or_nan},
-      Field{"prepare_busy", &RankFigures::prepare, or_nan},
-      Field{"copy_busy", &RankFigures::copy, or_nan},
-      Field{"copy_bytes", &RankFigures::copy_bytes, or_nan},
+      Field{"seconds", in(&RankFigures::sums, &RankSums::seconds), or_nan},
+      Field{"samples", in(&RankFigures::sums, &RankSums::samples), if_any},
+      Field{"phases", in(&RankFigures::sums, &RankSums::phases), kPhaseFields, if_any},
+      Field{"all_reduce_busy", in(&RankFigures::sums, &RankSums::busy), or_nan},
+      Field{"all_reduce_wait", in(&RankFigures::sums, &RankSums::wait), or_nan},
+      Field{"all_reduce_add", in(&RankFigures::sums, &RankSums::add), or_nan},
+      Field{"prepare_busy", in(&RankFigures::sums, &RankSums::prepare), or_nan},
+      Field{"copy_busy", in(&RankFigures::sums, &RankSums::copy), or_nan},
+      Field{"copy_bytes", in(&RankFigures::sums, &RankSums::copy_bytes), or_nan},
       Field{"core_share", &RankFigures::core_share, or_nan},
       Field{"full_step_seconds", &RankFigures::full_step, kSpreadFields, if_any},
       Field{"full_step_compute_seconds", &RankFigures::full_compute, kSpreadFields, if_any}};
@@ -138,37 +138,37 @@ inline auto fields_of(const RankInfo&) {
                     Derived{"startup", &RankInfo::startup}};
 }
 
-inline double images_per_second_per_rank(const EpochFigures& e) {
+inline double images_per_second_per_rank(const EpochRecord& e) {
   return e.images_per_second / double(e.ranks);
 }
 
 /// An epoch's scores are nothing but samples where nothing is computed.
 inline const std::tuple kEpochFields{
-    Field{"epoch", &EpochFigures::epoch, if_any},
-    Field{"steps", &EpochFigures::steps},
-    Field{"batch_per_rank", &EpochFigures::rank_batches, if_any},
-    Field{"resumed_at_step", &EpochFigures::resumed_at_step, if_any},
-    Field{"loss", in(&EpochFigures::train, &Score::loss), or_nan},
-    Field{"accuracy", in(&EpochFigures::train, &Score::accuracy), or_nan},
-    Field{"samples", in(&EpochFigures::train, &Score::samples)}};
+    Field{"epoch", &EpochRecord::epoch, if_any},
+    Field{"steps", &EpochRecord::steps},
+    Field{"batch_per_rank", &EpochRecord::rank_batches, if_any},
+    Field{"resumed_at_step", &EpochRecord::resumed_at_step, if_any},
+    Field{"loss", in(&EpochRecord::train, &Score::loss), or_nan},
+    Field{"accuracy", in(&EpochRecord::train, &Score::accuracy), or_nan},
+    Field{"samples", in(&EpochRecord::train, &Score::samples)}};
 inline const std::tuple kEpochTimeFields{
-    Field{"learning_rate", &EpochFigures::learning_rate, or_nan},
-    Field{"seconds", &EpochFigures::seconds},
-    Field{"images_per_second", &EpochFigures::images_per_second, or_nan},
+    Field{"learning_rate", &EpochRecord::learning_rate, or_nan},
+    Field{"seconds", &EpochRecord::seconds},
+    Field{"images_per_second", &EpochRecord::images_per_second, or_nan},
     Derived{"images_per_second_per_rank", images_per_second_per_rank},
-    Field{"parameter_hash", &EpochFigures::parameter_hash, if_any},
-    Field{"phases", &EpochFigures::phases, kPhaseFields, if_any},
-    Field{"full_step_seconds", in(&EpochFigures::full_step, &StepBreakdown::slowest), kSpreadFields,
+    Field{"parameter_hash", &EpochRecord::parameter_hash, if_any},
+    Field{"phases", &EpochRecord::phases, kPhaseFields, if_any},
+    Field{"full_step_seconds", in(&EpochRecord::full_step, &StepBreakdown::slowest), kSpreadFields,
           if_any},
-    Field{"partial_step_seconds", in(&EpochFigures::partial_step, &StepBreakdown::slowest),
+    Field{"partial_step_seconds", in(&EpochRecord::partial_step, &StepBreakdown::slowest),
           kSpreadFields, if_any},
-    Field{"full_step", &EpochFigures::full_step, if_any},
-    Field{"partial_step", &EpochFigures::partial_step, if_any},
-    Field{"communication", &EpochFigures::all_steps, kCommunicationFields, if_any},
-    Field{"input", in(&EpochFigures::all_steps, &AllSteps::mean), kInputFields, if_any},
-    Field{"efficiency", &EpochFigures::efficiency, kEfficiencyFields, if_any},
-    Field{"ranks", &EpochFigures::of_ranks, if_any},
-    Field{"energy", &EpochFigures::energy, kEnergyFields, if_any}};
+    Field{"full_step", &EpochRecord::full_step, if_any},
+    Field{"partial_step", &EpochRecord::partial_step, if_any},
+    Field{"communication", &EpochRecord::all_steps, kCommunicationFields, if_any},
+    Field{"input", in(&EpochRecord::all_steps, &AllSteps::mean), kInputFields, if_any},
+    Field{"efficiency", &EpochRecord::efficiency, kEfficiencyFields, if_any},
+    Field{"ranks", &EpochRecord::of_ranks, if_any},
+    Field{"energy", &EpochRecord::energy, kEnergyFields, if_any}};
 
 /// All of it went to the target, which ends a run.
 inline Json energy_json(const RunSummary& run) {

@@ -34,17 +34,15 @@ struct RunSummary {
   Energy energy;
 };
 
-/// Fills in the figures that the records of an epoch's steps give.
-void add_figures(EpochFigures& figures, const EpochRecord& epoch, const RunRecord& run);
 /// Replaces the records of an epoch's steps by the figures and sums that are made of them.
 void release_steps(EpochRecord& epoch, const RunRecord& run);
 RunSummary summary_of(const RunRecord& run);
 
 /// Reads an element of `epochs`. What versions before did not write stays
 /// unknown. Throws InputError naming the field at fault.
-void read_epoch(const JsonView& j, EpochFigures& epoch);
+void read_epoch(const JsonView& j, EpochRecord& epoch);
 /// Reads from a run.json, likewise, what another run may take from it. The
 /// rest of the facts stays as it is in a run that has not begun.
-void read_facts(const JsonView& j, RunFacts& run);
+void read_facts(const JsonView& j, RunRecord& run);
 
 }  // namespace rueda

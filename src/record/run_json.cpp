@@ -73,79 +73,79 @@ Json samples_json(const std::vector<DeviceSample>& samples) {
   return j;
 }
 
-Json config_of(const RunFacts& run) { return config_json(run.config); }
+Json config_of(const RunRecord& run) { return config_json(run.config); }
 
-Json micro_batch_asked(const RunFacts& run) {
+Json micro_batch_asked(const RunRecord& run) {
   if (run.micro_batch_asked == 0) return "max";
   return run.micro_batch_asked;
 }
 
 /// Without workers, the thread that trains prepares batches itself.
-Json input_json(const RunFacts& run) {
+Json input_json(const RunRecord& run) {
   Json j = {{"mode", to_string(run.config.data.input)}, {"workers_per_rank", nullptr}};
   if (run.config.data.input == InputMode::stream)
     j["workers_per_rank"] = run.config.data.input_workers;
   return j;
 }
 
-Json timed_json(const RunFacts& run) { return fields_or_null(run.timed, kTimedFields); }
+Json timed_json(const RunRecord& run) { return fields_or_null(run.timed, kTimedFields); }
 
 const std::tuple kModelFields{
-    Field{"name", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::name), shown},
-    Field{"image_size", in(&RunFacts::config, &TrainConfig::model, &ModelConfig::image_size)},
-    Field{"classes", &RunFacts::classes, if_any},
-    Field{"trainable_parameters", &RunFacts::parameters, if_any},
-    Field{"non_trainable_parameters", &RunFacts::statistics, if_any},
-    Field{"train_flops_per_image", &RunFacts::train_flops_per_image, or_nan}};
+    Field{"name", in(&RunRecord::config, &TrainConfig::model, &ModelConfig::name), shown},
+    Field{"image_size", in(&RunRecord::config, &TrainConfig::model, &ModelConfig::image_size)},
+    Field{"classes", &RunRecord::classes, if_any},
+    Field{"trainable_parameters", &RunRecord::parameters, if_any},
+    Field{"non_trainable_parameters", &RunRecord::statistics, if_any},
+    Field{"train_flops_per_image", &RunRecord::train_flops_per_image, or_nan}};
 
-const std::tuple kDataFields{Field{"source", &RunFacts::data_source, if_any},
-                             Field{"train_images", &RunFacts::train_images},
-                             Field{"test_images", &RunFacts::test_images, if_any}};
+const std::tuple kDataFields{Field{"source", &RunRecord::data_source, if_any},
+                             Field{"train_images", &RunRecord::train_images},
+                             Field{"test_images", &RunRecord::test_images, if_any}};
 
 const std::tuple kBatchFields{
-    Field{"global", &RunFacts::global_batch},
-    Field{"per_rank", &RunFacts::rank_batches, if_any},
-    Field{"micro_batches", in(&RunFacts::config, &TrainConfig::batch, &BatchConfig::accumulate)},
-    Field{"micro_batch", &RunFacts::micro_batch, if_any},
+    Field{"global", &RunRecord::global_batch},
+    Field{"per_rank", &RunRecord::rank_batches, if_any},
+    Field{"micro_batches", in(&RunRecord::config, &TrainConfig::batch, &BatchConfig::accumulate)},
+    Field{"micro_batch", &RunRecord::micro_batch, if_any},
     Derived{"micro_batch_asked", micro_batch_asked},
-    Field{"steps_per_epoch", &RunFacts::steps_per_epoch, if_any}};
+    Field{"steps_per_epoch", &RunRecord::steps_per_epoch, if_any}};
 
-const std::tuple kAllReduceFields{Field{"algorithm", &RunFacts::all_reduce, shown},
-                                  Field{"transport", &RunFacts::transport, if_any},
-                                  Field{"gradient_bytes", &RunFacts::gradient_bytes, if_any},
-                                  Field{"bucket_mb", &RunFacts::bucket_mb, or_nan},
-                                  Field{"bucket_bytes", &RunFacts::bucket_bytes, if_any},
-                                  Field{"overlaps_backward", &RunFacts::overlaps, if_any}};
+const std::tuple kAllReduceFields{Field{"algorithm", &RunRecord::all_reduce, shown},
+                                  Field{"transport", &RunRecord::transport, if_any},
+                                  Field{"gradient_bytes", &RunRecord::gradient_bytes, if_any},
+                                  Field{"bucket_mb", &RunRecord::bucket_mb, or_nan},
+                                  Field{"bucket_bytes", &RunRecord::bucket_bytes, if_any},
+                                  Field{"overlaps_backward", &RunRecord::overlaps, if_any}};
 
-std::size_t world_size(const RunFacts& run) { return run.ranks.size(); }
-std::vector<std::string> hosts(const RunFacts& run) {
+std::size_t world_size(const RunRecord& run) { return run.ranks.size(); }
+std::vector<std::string> hosts(const RunRecord& run) {
   return each_once(values_of(run.ranks, &RankInfo::host));
 }
-auto startup(const RunFacts& run) { return startup_items(run.ranks); }
-Json gap_json(const RunFacts& run) { return fields_or_null(run.longest_gap, kGapFields); }
+auto startup(const RunRecord& run) { return startup_items(run.ranks); }
+Json gap_json(const RunRecord& run) { return fields_or_null(run.longest_gap, kGapFields); }
 
 /// The options are read by what the program that wrote them called
 /// them, which this program may not know.
-const std::tuple kRunFields{Field{"command_line", &RunFacts::command_line, if_any},
-                            Field{"started_at", &RunFacts::started_at, if_any},
-                            Field{"outcome", &RunFacts::outcome, shown},
-                            Field{"versions", &RunFacts::versions, shown, if_any},
-                            Field{kWorkingDirectory, &RunFacts::working_directory, if_any},
+const std::tuple kRunFields{Field{"command_line", &RunRecord::command_line, if_any},
+                            Field{"started_at", &RunRecord::started_at, if_any},
+                            Field{"outcome", &RunRecord::outcome, shown},
+                            Field{"versions", &RunRecord::versions, shown, if_any},
+                            Field{kWorkingDirectory, &RunRecord::working_directory, if_any},
                             Derived{"config", config_of},
                             Field{"model", same_record, kModelFields},
                             Field{"data", same_record, kDataFields},
                             Field{"batch", same_record, kBatchFields},
                             Derived{"input", input_json},
                             Derived{"timed", timed_json},
-                            Field{"learning_rate", &RunFacts::learning_rate, or_nan},
+                            Field{"learning_rate", &RunRecord::learning_rate, or_nan},
                             Field{"all_reduce", same_record, kAllReduceFields},
                             Derived{"world_size", world_size},
                             Derived{"hosts", hosts},
-                            Field{"ranks", &RunFacts::ranks, if_any},
+                            Field{"ranks", &RunRecord::ranks, if_any},
                             Derived{"startup", startup},
-                            Derived{"resumptions", &RunFacts::resumptions},
-                            Derived{"checkpoints", &RunFacts::checkpoints},
-                            Derived{"audit", &RunFacts::audit},
+                            Derived{"resumptions", &RunRecord::resumptions},
+                            Derived{"checkpoints", &RunRecord::checkpoints},
+                            Derived{"audit", &RunRecord::audit},
                             Derived{"longest_gap", gap_json}};
 
 constexpr const char* kEpochsName = "epochs";
@@ -205,7 +205,7 @@ void put_json(const TextSink& put, const RunRecord& run) {
 
 }  // namespace
 
-void read_facts(const JsonView& j, RunFacts& run) { read_fields(j, run, kRunFields); }
+void read_facts(const JsonView& j, RunRecord& run) { read_fields(j, run, kRunFields); }
 
 std::string to_json(const RunRecord& run) {
   std::string text;

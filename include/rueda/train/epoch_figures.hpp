@@ -100,17 +100,19 @@ struct AllSteps {
   std::vector<BucketFigures> buckets;
 };
 
-/// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
-struct RankFigures : RankSums {
+/// One rank in one epoch. The phases of its sums add up to their `seconds`.
+struct RankFigures {
   std::size_t rank = 0;
+  RankSums sums;            ///< over all steps
   double core_share = NAN;  ///< of the time of its cores that it got
   Spread full_step;         ///< seconds of its full steps
   Spread full_compute;      ///< the same without what it waited for the all-reduce
 };
 
-/// One epoch: an element of run.json's `epochs`, whether it was just trained or
-/// read from a file.
-struct EpochFigures {
+/// One epoch, complete on rank 0 only: an element of run.json's `epochs`, whether it was just
+/// trained or read from a file. It has the records of its steps until release_steps makes figures
+/// and sums of them, so that long runs need no more memory than short ones.
+struct EpochRecord {
   std::size_t epoch = 0;  ///< from 1
   std::size_t steps = 0;
   std::size_t ranks = 0;
@@ -134,6 +136,11 @@ struct EpochFigures {
   std::vector<RankFigures> of_ranks;
   /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.
   std::vector<Energy> rank_energy;
+  ByRank<StepRecord> step_records;      ///< [rank][step]
+  ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
+  std::vector<ClockFit> clocks;         ///< [rank]
+  bool released = false;                ///< the figures and `sums` stand for the records
+  EpochSums sums;
 };
 
 }  // namespace rueda

@@ -77,17 +77,6 @@ struct TrainPosition {
   std::vector<std::size_t> shares = {};
 };
 
-/// One epoch, complete on rank 0 only. It has the records of its steps until
-/// release_steps makes figures and sums of them, so that long runs need no more
-/// memory than short ones.
-struct EpochRecord : EpochFigures {
-  ByRank<StepRecord> step_records;      ///< [rank][step]
-  ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
-  std::vector<ClockFit> clocks;         ///< [rank]
-  bool released = false;                ///< the figures and `sums` stand for the records
-  EpochSums sums;
-};
-
 /// A checkpoint that is on the disk and was read back. The two times are NaN for
 /// the one that an earlier process wrote last: it cannot hold them itself.
 struct CheckpointRecord {
@@ -132,13 +121,13 @@ inline bool measures_bucket_size(const TrainConfig& config, bool overlaps) noexc
   return bucket_size_matters(config, overlaps) && config.sums.bucket_mb == kAutoBucketMb;
 }
 
-/// The facts of a run besides its epochs, whether this process trained or
-/// read a run.json. All that training did belongs to the whole run, that is to this
+/// A run: the contents of run.json, whether this process trains it or reads the
+/// file. All that training did belongs to the whole run, that is to this
 /// process and to earlier ones up to the checkpoint that each was resumed from:
 /// epochs, resumptions, checkpoints, audit, seconds. All that a process is belongs
 /// to this one alone: command line, versions, ranks, start-up, profile, trace,
 /// samples, gap.
-struct RunFacts {
+struct RunRecord {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
   std::string started_at;         ///< ISO 8601, UTC
@@ -178,10 +167,6 @@ struct RunFacts {
   /// The seconds of earlier processes; NaN where a checkpoint of an older version does not say.
   double earlier_seconds = 0;
   double total_seconds = 0;  ///< with these; from program start, start-up included
-};
-
-/// The record of a run that this process trains: the contents of run.json.
-struct RunRecord : RunFacts {
   std::vector<EpochRecord> epochs;
   LayerProfile profile;              ///< of this rank, where one is made
   ByRank<TraceSpan> trace;           ///< [rank], where one is kept

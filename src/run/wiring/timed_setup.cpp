@@ -31,7 +31,7 @@ double check_run(const InputFile& file, const std::string& model, int image_size
   const JsonView j(json, file);
   if (!j.has("schema") || j.json()["schema"] != kRunSchema) file.refuse("no run.json");
   if (j.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
-  RunFacts run;
+  RunRecord run;
   read_facts(j, run);
   if (run.config.model.name != model || run.config.model.image_size != image_size) {
     file.refuse(fmt::format("it is of {} for {} pixels, not {} for {}",

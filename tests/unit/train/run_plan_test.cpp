@@ -51,7 +51,7 @@ TEST_CASE("every rank audits every micro-batch of every other rank, one after an
 
 TEST_CASE("an epoch has diverged where guessing is far better", "[config]") {
   const auto diverges = [](std::size_t number, double loss, std::size_t classes) {
-    EpochFigures epoch;
+    EpochRecord epoch;
     epoch.epoch = number;
     epoch.train.loss = loss;
     return has_diverged(epoch, classes);
@@ -64,14 +64,14 @@ TEST_CASE("an epoch has diverged where guessing is far better", "[config]") {
   CHECK(diverges(1, 10.01 * guessed, 10));
   CHECK_FALSE(diverges(2, 2.01 * guessed, 100));
   CHECK_FALSE(diverges(2, NAN, 10));  // nothing was computed
-  std::vector<EpochFigures> epochs(2);
-  CHECK_FALSE(ended_diverged(std::span<const EpochFigures>(), 10));
+  std::vector<EpochRecord> epochs(2);
+  CHECK_FALSE(ended_diverged(std::span<const EpochRecord>(), 10));
   epochs[0].epoch = 2;
   epochs[0].train.loss = 100;
   epochs[1].epoch = 3;
-  CHECK_FALSE(ended_diverged(std::span<const EpochFigures>(epochs), 10));  // it came back
+  CHECK_FALSE(ended_diverged(std::span<const EpochRecord>(epochs), 10));  // it came back
   epochs[1].train.loss = 100;
-  CHECK(ended_diverged(std::span<const EpochFigures>(epochs), 10));
+  CHECK(ended_diverged(std::span<const EpochRecord>(epochs), 10));
 }
 
 TEST_CASE("a learning rate for a batch that no step has is told", "[config]") {
