@@ -46,12 +46,12 @@ void Replica::bind_plan() {
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
   plan_->bind(pool_.data());
+  announce_buckets(announced_);
 }
 
 void Replica::forget_plan() {
   backend_.finish();
   current_ = nullptr;
-  buckets_ = 0;
   plan_.reset();
   pool_ = {};
   backend_.forget_plans();
@@ -137,15 +137,15 @@ void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
     throw RunError("gradients in " + std::to_string(ends.size()) + " buckets: at most " +
                    std::to_string(kMostBuckets) + " can be announced; use larger ones");
   }
-  for (const auto& [batch, program] : plan_->train()) program->announce_buckets(ends);
-  buckets_ = ends.size();
+  announced_ = ends;
+  for (const auto& [batch, program] : plan_->train()) program->announce_buckets(announced_);
 }
 
 ComputeSeconds Replica::compute(float scale, bool profile) {
   const Computing computing("a forward and backward pass");
   if (current_ == nullptr) {
     loss(scale);
-    for (std::size_t bucket = 0; bucket < buckets_; ++bucket) backend_.announce(bucket);
+    for (std::size_t bucket = 0; bucket < announced_.size(); ++bucket) backend_.announce(bucket);
     backend_.finish();
     return {};
   }
@@ -170,7 +170,7 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
     else if (disturb_)
       backend_.replay(std::nullopt, work);
     else  // announcements are part of the work
-      backend_.replay((std::uint64_t(current_->batch()) << 32U) | buckets_, work);
+      backend_.replay((std::uint64_t(current_->batch()) << 32U) | announced_.size(), work);
   }
   return backend_.compute_seconds();
 }

@@ -104,7 +104,7 @@ class Replica {
   /// until `take_plan`.
   void forget_plan();
   /// Binds a plan for the same graph and other batch sizes, made since
-  /// `forget_plan`. Buckets are to be announced anew. Throws OutOfMemory.
+  /// `forget_plan`. It announces the same buckets. Throws OutOfMemory.
   void take_plan(std::unique_ptr<ReplicaPlan> plan);
 
   const Graph& graph() const noexcept { return graph_; }
@@ -231,8 +231,8 @@ class Replica {
   bool asks_to_stop_ = false;
   std::function<void(Mark)> disturb_;
   double allocation_seconds_ = 0;
-  std::size_t buckets_ = 0;     ///< that are announced
-  Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty
+  std::vector<std::size_t> announced_;  ///< where the announced buckets end
+  Program* current_ = nullptr;          ///< of the micro-batch in hand; null: it is empty
 };
 
 }  // namespace rueda

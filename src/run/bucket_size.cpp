@@ -45,9 +45,9 @@ cost::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce) {
 
 }  // namespace
 
-double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
-                         const std::optional<TimedCompute>& timed, const RunPlan& plan,
-                         const ImageSet& images, Replica& replica, AllReduce& all_reduce) {
+void settle_buckets(RankGroup& group, const TrainConfig& config,
+                    const std::optional<TimedCompute>& timed, const RunPlan& plan,
+                    const ImageSet& images, Replica& replica, GradientSums& sums) {
   const std::size_t count =
       plan.rank_samples(std::min(plan.global_batch, images.size()), std::size_t(group.rank()));
   double backward = 0;
@@ -58,9 +58,10 @@ double measure_bucket_mb(RankGroup& group, const TrainConfig& config,
       backward = backward_seconds(images, count, config.model.image_size, replica);
   });
   backward = max_over_ranks(group, backward);
-  const cost::Link sum = sum_cost(group, replica, all_reduce);
+  const cost::Link sum = sum_cost(group, replica, *sums.all_reduce);
   const double mb = cost::choose_bucket_mb(replica.graph(), sum, backward);
-  return all_gather(group, mb).front();  // ranks may differ in the last bits
+  // Ranks may differ in the last bits.
+  cut_buckets(sums, all_gather(group, mb).front(), config, replica.graph(), group.size());
 }
 
 }  // namespace rueda

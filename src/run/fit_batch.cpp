@@ -9,7 +9,9 @@
 #include "base/log.hpp"
 #include "display/model_summary.hpp"
 #include "launch/control_group.hpp"
-#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "run/wiring/engines.hpp"
+#include "run/wiring/plans.hpp"
 
 namespace rueda {
 namespace {
@@ -28,8 +30,10 @@ struct Room {
 };
 
 /// Collective. Ranks ask for the free memory at different times, so the least answer counts.
-Room measure_room(RankGroup& group, const FitRequest& request) {
-  const std::string place = request.host + " " + request.uuid;
+Room measure_room(const FitRequest& request) {
+  Communicator& group = request.job.world();
+  const std::string& uuid = request.job.uuid();
+  const std::string place = group.host() + " " + uuid;
   const auto places = all_gather_text(group, place);
   std::size_t free = 0;
   together(group, [&] { free = request.backend.free_memory(); });
@@ -43,7 +47,7 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
   // Where the system does not say how much is free, the allocation itself shows it.
   if (room.bytes == 0) room.bytes = SIZE_MAX;
   if (room.bytes != SIZE_MAX) room.bytes /= room.sharers;
-  if (!request.uuid.empty()) return room;
+  if (!uuid.empty()) return room;
   const GroupLimits limits = control_group_limits();
   if (limits.process_left < room.bytes) return {limits.process_left, 1, limits.process.source};
   return room;
@@ -64,19 +68,20 @@ std::vector<std::string> remedies_of(const TrainConfig& config, const Backend& b
 /// Fits a batch by planning one after the other, on a backend that nothing else uses.
 class Fitter {
  public:
-  Fitter(RankGroup& group, const FitRequest& request)
-      : group_(group),
-        request_(request),
-        world_(std::size_t(group.size())),
-        rank_(std::size_t(group.rank())),
-        parts_(request.parts) {}
+  Fitter(const FitRequest& request, const std::vector<std::size_t>& shares)
+      : request_(request),
+        group_(request.job.world()),
+        world_(std::size_t(group_.size())),
+        rank_(std::size_t(group_.rank())),
+        parts_(shares.begin(), shares.end()) {}
 
   /// Collective, as are the members down to finish().
   FittedReplica fit() {
     begin();
     std::size_t batch = first_batch();
     while (!fits(batch)) batch = smaller(batch);
-    request_.choose_engines([this](Backend& backend) { plan_on(backend); });
+    agree_on_engines(group_, request_.config, request_.options, request_.backend,
+                     [this](Backend& backend) { plan_on(backend); });
     while (!fits(batch) || !allocate()) batch = smaller(batch);
     return finish(batch);
   }
@@ -116,13 +121,13 @@ class Fitter {
   /// Plans once before free memory is measured: libraries load what they need for it.
   void begin() {
     const auto first = std::size_t(wants_most());
-    request_.prepare([&] { plan(first); });
+    compile_in_turns(group_, request_.backend, [&] { plan(first); });
     together(group_, [&] {
       plan(first);
       if (!wants_most()) asked_ = run_.largest_micro_batch();
     });
     group_.barrier();
-    room_ = measure_room(group_, request_);
+    room_ = measure_room(request_);
   }
 
   std::size_t first_batch() {
@@ -139,7 +144,7 @@ class Fitter {
   /// Leaves `batch` planned.
   bool fits(std::size_t batch) {
     bool here = false;
-    request_.prepare([&] { plan(batch); });
+    compile_in_turns(group_, request_.backend, [&] { plan(batch); });
     together(group_, [&] {
       plan(batch);
       here = need_.total() <= room_.bytes;
@@ -152,8 +157,9 @@ class Fitter {
     bool done = false;
     together(group_, [&] {
       try {
-        replica_ = std::make_unique<Replica>(request_.graph, request_.backend,
-                                             std::move(replica_plan_), request_.all_reduce.arena());
+        replica_ =
+            std::make_unique<Replica>(request_.graph, request_.backend, std::move(replica_plan_),
+                                      request_.sums.all_reduce->arena());
         // Whether there is the memory that training takes later.
         if (may_fail) {
           request_.backend.allocate(need_.optimizer + need_.accumulation + need_.messages +
@@ -182,8 +188,8 @@ class Fitter {
       if (mine.need > mine.free) mine.largest = largest(room_.bytes, batch - 1);
     });
     const std::size_t largest = min_over_ranks(group_, mine.largest);
-    std::string host = request_.host;
-    if (!request_.uuid.empty()) host += ", " + request_.uuid;
+    std::string host = group_.host();
+    if (!request_.job.uuid().empty()) host += ", " + request_.job.uuid();
     mine.place = fmt::format("rank {} ({})", group_.rank(), host);
     const auto remedies = remedies_of(request_.config, request_.backend, request_.batch_is_fixed);
     std::string said;  // nothing where another rank has less room
@@ -279,18 +285,18 @@ class Fitter {
   std::size_t message_floats() const {
     std::size_t scratch = 0;
     std::size_t begin = 0;
-    for (const std::size_t end : request_.bucket_ends) {
-      scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
+    for (const std::size_t end : request_.sums.bucket_ends) {
+      scratch = std::max(scratch, request_.sums.all_reduce->scratch_floats(end - begin));
       begin = end;
     }
     return scratch;
   }
 
-  RankGroup& group_;
   const FitRequest& request_;
+  Communicator& group_;
   std::size_t world_;
   std::size_t rank_;
-  std::vector<double> parts_;
+  std::vector<double> parts_;  ///< as plan_run takes them
   RunPlan run_;
   std::unique_ptr<ReplicaPlan> replica_plan_;
   MemoryNeed need_;
@@ -308,12 +314,13 @@ void describe_parts(RunRecord& run, const FittedReplica& fitted) {
   run.micro_batch_asked = run.micro_batch * fitted.asked / fitted.plan.largest_micro_batch();
 }
 
-FittedReplica fit_replica(RankGroup& group, const FitRequest& request) {
-  return Fitter(group, request).fit();
+FittedReplica fit_replica(const FitRequest& request, const std::vector<std::size_t>& shares) {
+  return Fitter(request, shares).fit();
 }
 
-void refit_replica(RankGroup& group, const FitRequest& request, FittedReplica& fitted) {
-  Fitter(group, request).refit(fitted);
+void refit_replica(const FitRequest& request, const std::vector<std::size_t>& shares,
+                   FittedReplica& fitted) {
+  Fitter(request, shares).refit(fitted);
 }
 
 }  // namespace rueda

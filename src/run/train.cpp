@@ -1,6 +1,5 @@
 #include "run/train.hpp"
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -25,7 +24,6 @@
 #include "run/run_directory.hpp"
 #include "run/train_setup.hpp"
 #include "run/training.hpp"
-#include "run/wiring/engines.hpp"
 #include "run/wiring/make_all_reduce.hpp"
 #include "run/wiring/open_backend.hpp"
 #include "run/wiring/overlap.hpp"
@@ -107,43 +105,19 @@ BackendOptions backend_options(Job& job, const TrainConfig& config, const Comput
   return options;
 }
 
-/// The arguments outlive what it returns.
-FitRequest fit_request(Job& job, const TrainConfig& config, const BackendOptions& options,
-                       const Graph& graph, Backend& backend, const GradientSums& sums,
-                       const AgreedData& data, const Resuming& resuming) {
-  const auto choose_engines = [&](const std::function<void(Backend&)>& plan) {
-    agree_on_engines(job.world(), config, options, backend, plan);
-  };
-  const auto prepare = [&](const std::function<void()>& plan) {
-    compile_in_turns(job.world(), backend, plan);
-  };
-  FitRequest request{config,
-                     graph,
-                     backend,
-                     *sums.all_reduce,
-                     sums.bucket_ends,
-                     data.images,
-                     job.world().host(),
-                     job.uuid(),
-                     resuming.active(),
-                     {},
-                     choose_engines,
-                     prepare};
-  // Without them a resumed run would not repeat its bits. On other ranks they mean nothing.
-  const std::vector<std::size_t> shares = resuming.from().shares;
-  if (config.batch.balance.by_speed && shares.size() == std::size_t(job.world().size()))
-    request.parts.assign(shares.begin(), shares.end());
-  return request;
+/// Without these a resumed run would not repeat its bits. On other ranks they mean nothing.
+std::vector<std::size_t> resumed_shares(Job& job, const TrainConfig& config,
+                                        const Resuming& resuming) {
+  const std::vector<std::size_t>& shares = resuming.from().shares;
+  if (!config.batch.balance.by_speed || shares.size() != std::size_t(job.world().size())) return {};
+  return shares;
 }
 
 /// Gives each rank the part of a global batch that suits its speed.
-void balance_by_speed(Job& job, const TrainConfig& config, const AgreedData& data,
-                      FitRequest& request, FittedReplica& fitted) {
-  const auto shares = measure_shares(job.world(), fitted.plan, data.images.train,
-                                     config.model.image_size, *fitted.replica);
-  if (shares == fitted.plan.rank_batches()) return;
-  request.parts.assign(shares.begin(), shares.end());
-  refit_replica(job.world(), request, fitted);
+void balance_by_speed(const FitRequest& request, FittedReplica& fitted) {
+  const auto shares = measure_shares(request.job.world(), fitted.plan, request.data.train,
+                                     request.config.model.image_size, *fitted.replica);
+  if (shares != fitted.plan.rank_batches()) refit_replica(request, shares, fitted);
 }
 
 /// The same parameters on all ranks.
@@ -190,15 +164,6 @@ RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& com
   self.threads = compute.threads;
   self.memory = fitted.memory;
   return self;
-}
-
-/// Measures which size of buckets hides most of the sums, and cuts `sums` anew.
-void settle_buckets(Job& job, const TrainConfig& config, const ComputePlan& compute,
-                    const RunPlan& plan, const AgreedData& data, Replica& replica,
-                    GradientSums& sums) {
-  const double mb = measure_bucket_mb(job.world(), config, compute.timed, plan, data.images.train,
-                                      replica, *sums.all_reduce);
-  cut_buckets(sums, mb, config, replica.graph(), job.world().size());
 }
 
 /// Refuses a --transport for which there is no device, before data is read.
@@ -255,23 +220,25 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   check_audit(job, config, *backend, compute.threads);
   const bool measures = measures_bucket_size(config, compute.overlaps);
   GradientSums sums = open_gradient_sums(job.world(), config, measures, graph, *backend);
-  FitRequest request = fit_request(job, config, options, graph, *backend, sums, data, resuming);
-  FittedReplica fitted = fit_replica(job.world(), request);
+  const FitRequest request{job,      config, options,     graph,
+                           *backend, sums,   data.images, resuming.active()};
+  const std::vector<std::size_t> shares = resumed_shares(job, config, resuming);
+  FittedReplica fitted = fit_replica(request, shares);
   log_plans(*backend);
   clock.lap("plan");
   clock.carve("allocation", fitted.replica->allocation_seconds());
   // Only now, so that refused input leaves no empty ones.
   run.config.output.run_dir = open_run_directory(job, config, resuming, claim);
   fill_replica(job, config, std::move(initial), *fitted.replica, clock);
-  if (config.batch.balance.by_speed && request.parts.empty() && job.world().size() > 1) {
-    balance_by_speed(job, config, data, request, fitted);
+  if (config.batch.balance.by_speed && shares.empty() && job.world().size() > 1) {
+    balance_by_speed(request, fitted);
     clock.lap("balance");
   }
   if (measures) {
-    settle_buckets(job, config, compute, fitted.plan, data, *fitted.replica, sums);
+    settle_buckets(job.world(), config, compute.timed, fitted.plan, data.images.train,
+                   *fitted.replica, sums);
     clock.lap("buckets");
   }
-  if (compute.overlaps) fitted.replica->announce_buckets(sums.bucket_ends);
   GradientReducer reducer({*fitted.replica, *sums.all_reduce, sums.bucket_ends, compute.overlaps,
                            TurnHooks{take_mpi_turn, give_mpi_turn}});
   reducer.warm_up();

@@ -98,9 +98,7 @@ void Training::watch_steps() {
 void Training::refit(const std::vector<std::size_t>& shares) {
   watchdog_.reset();
   FittedReplica& fitted = parts_.fitted;
-  parts_.request.parts.assign(shares.begin(), shares.end());
-  refit_replica(parts_.job.world(), parts_.request, fitted);
-  if (run_.overlaps) fitted.replica->announce_buckets(parts_.sums.bucket_ends);
+  refit_replica(parts_.request, shares, fitted);
   describe_parts(run_, fitted);
   const auto memory = all_gather(parts_.job.world(), fitted.memory);
   for (std::size_t rank = 0; rank < memory.size(); ++rank) run_.ranks[rank].memory = memory[rank];

@@ -23,7 +23,7 @@ struct TrainingParts {
   const TrainConfig& config;
   const AgreedData& data;
   const Graph& graph;
-  FitRequest& request;  ///< by which the replica is fitted again to other parts of the batch
+  const FitRequest& request;  ///< by which the replica is fitted again to other parts of the batch
   FittedReplica& fitted;
   const GradientSums& sums;
   GradientReducer& reducer;

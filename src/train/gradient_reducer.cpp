@@ -41,6 +41,7 @@ GradientReducer::GradientReducer(ReducerParts parts)
                      .exactly = i > 0 && range.begin >= parts_.replica.parameters().size()});
   }
   if (!parts_.overlaps) return;
+  parts_.replica.announce_buckets(parts_.ends);
   thread_ = make_thread("sums during backward (--overlap off needs none)",
                         std::bind_front(&GradientReducer::communicate, this));
 }

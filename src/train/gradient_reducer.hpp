@@ -50,7 +50,7 @@ struct TurnHooks {
 
 /// What a reducer works with; replica and all-reduce outlive it.
 struct ReducerParts {
-  Replica& replica;  ///< has announced its buckets at `ends`
+  Replica& replica;  ///< announces its buckets from now on if the reducer `overlaps`
   AllReduce& all_reduce;
   std::vector<std::size_t> ends;  ///< plan_buckets; a tail bucket is summed exactly
   bool overlaps = false;          ///< sums on a thread of its own

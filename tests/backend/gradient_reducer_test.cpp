@@ -55,9 +55,7 @@ struct ReducerBench {
         images(random_images(4)),
         bench(graph, images, random_vector(3, graph.parameter_count(), 0.3), {4}),
         doubler(bench.backend()),
-        ends(plan_buckets(graph, {.most_bytes = 400})) {
-    bench.replica().announce_buckets(ends);
-  }
+        ends(plan_buckets(graph, {.most_bytes = 400})) {}
 
   std::unique_ptr<GradientReducer> reducer(bool overlaps, TurnHooks turn = {}) {
     return std::make_unique<GradientReducer>(
@@ -122,7 +120,6 @@ TEST_CASE("gradient reducer: a tail of its own is summed exactly", "[backend][re
   bench.gradients_after(*bench.reducer(false), true);
   CHECK(bench.doubler.exact == 0);
   bench.ends = plan_buckets(bench.graph, {.most_bytes = 400, .tail_apart = true});
-  bench.bench.replica().announce_buckets(bench.ends);
   bench.gradients_after(*bench.reducer(false), true);
   const GradientLayout layout(bench.graph);
   CHECK(bench.doubler.exact == layout.total() - layout.parameters);

@@ -68,12 +68,16 @@ TEST_CASE("replica: planned anew for other sizes, the bits are those of a new on
     bench.step({5, 0, 3}, 0.25F);
     bench.step({5, 0, 3}, 0.25F);  // a GPU has recorded it
     Replica& replica = bench.replica();
+    const std::size_t half = replica.gradients().size() / 2;
+    replica.announce_buckets({half, 2 * half});
     replica.forget_plan();
     const std::vector<std::size_t> train{5, 2}, infer{3};
     replica.take_plan(std::make_unique<ReplicaPlan>(graph, replica.backend(), train, infer));
-    for (int i = 0; i < 3; ++i) {
-      bench.step({1, 2, 3, 4, 5}, 0.25F);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      bench.load({1, 2, 3, 4, 5});
+      replica.compute(0.25F);
       CHECK(bench.gradients() == expected);
+      for (const std::size_t bucket : {0, 1}) CHECK(replica.backend().announced(bucket) == i + 1);
     }
     CHECK(bench.infer({0, 6, 7}).loss == loss);
   }

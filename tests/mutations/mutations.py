@@ -42,7 +42,7 @@ MUTATIONS = [
      "parts_.rank(), k))), profiles(step))", TRAINER),
     ("src/backend/replica.cpp", "write_tail(float(current_->batch()));", "write_tail(8.0F);", TRAINER),
     (T + "run_plan.cpp", "share_of(batches, shares, rank)", "share_of(batches, shares, 0)", UNIT + ["cli balance"]),
-    ("src/run/train.cpp", "shares.size() == std::size_t(job.world().size())", "shares.empty()", ["cli balance"]),
+    ("src/run/train.cpp", "shares.size() != std::size_t(job.world().size())", "!shares.empty()", ["cli balance"]),
     (T + "epoch_end.cpp", "position.shares = next_shares(position);", "next_shares(position);", ["cli balance"]),
     (T + "balance.cpp", "(1 - kLeastGainOfBalance) * slowest_seconds(costs, now)", "slowest_seconds(costs, now)", UNIT),
     # What an evaluation means.
