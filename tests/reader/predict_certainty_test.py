@@ -17,7 +17,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from predicted import bench_of, drawn_run, fitting_of  # noqa: E402
-from reader.predict import ask  # noqa: E402
+from reader.base import ask  # noqa: E402
 from reader.predict.ask import forecast_epochs  # noqa: E402
 from reader.predict.certainty import Certainty, bound, certainty_of, t_of  # noqa: E402
 from reader.predict.measured import comparison_table, note_on_fitted  # noqa: E402

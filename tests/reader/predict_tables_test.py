@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from made import made_run  # noqa: E402
 from made_files import MadeRun  # noqa: E402
-from reader.predict import ask  # noqa: E402
+from reader.base import ask  # noqa: E402
 from reader.predict.command import main  # noqa: E402
 from reader.predict.measured import loss_table  # noqa: E402
 from reader.predict.model import (CostModel, EpochForecast, Link, Machine, PlusMinus, Scenario,  # noqa: E402
@@ -138,7 +138,7 @@ class Program(unittest.TestCase):
         nowhere = mock.patch.object(ask.Path, "resolve", lambda _: Path("/a/b/c/d/e"))
         with mock.patch.dict(os.environ, PATH="."), nowhere:
             os.environ.pop("RUEDA_PROGRAM")
-            with self.assertRaisesRegex(Unusable, "need the program rueda"):
+            with self.assertRaisesRegex(Unusable, "needs the program rueda"):
                 ask.ask({})
 
     def test_what_it_says_is_passed_on(self):

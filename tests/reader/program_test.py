@@ -28,7 +28,7 @@ class Definitions(unittest.TestCase):
 class Forecast(unittest.TestCase):
     def test_questions_that_are_none_end_with_one_message(self):
         for text, words in (("", "no JSON"), ("{", "no JSON from byte"), ("{}", "rueda_forecast is missing"),
-                            ('{"rueda_forecast": 1, "sums": [{"machine": 0}]}', "sums[0].machine")):
+                            ('{"rueda_forecast": 2, "sums": [{"machine": 0}]}', "sums[0].machine")):
             with self.subTest(text=text):
                 answer = ask("forecast", text)
                 self.assertEqual(answer.returncode, 2)

@@ -1,6 +1,5 @@
-"""Parts by speed: the trainer's rule (tests/unit/train/balance_test.cpp has the same cases), and runs of known ranks."""
+"""Parts by speed: the program is asked (tests/unit/train/balance_test.cpp tests its rule), and runs of known ranks."""
 
-import random
 import sys
 import tempfile
 import unittest
@@ -9,8 +8,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 from made_files import MadeRun  # noqa: E402
 from reader.runs.run import read_run  # noqa: E402
-from reader.study.shares import (MeasuredCost, RankCost, balanced_images, measured_cost, shares_to_change,  # noqa: E402
-                                 slowest_seconds, steadily_rebalanced_images)
+from reader.study import shares as module  # noqa: E402
+from reader.study.shares import MeasuredCost, RankCost, measured_cost, parts_by_speed, shares_to_change  # noqa: E402
 
 
 def costs(*pairs):
@@ -18,31 +17,8 @@ def costs(*pairs):
 
 
 class Rule(unittest.TestCase):
-    def test_images_by_speed_all_finish_together(self):
-        for given, batch, images in ((costs((0, 1), (0, 2)), 24, [16, 8]), (costs((0, 1), (0, 1), (0, 1)), 8, [3, 3, 2]),
-                                     (costs((6, 1), (0, 1)), 20, [7, 13]),  # the first updates for longer
-                                     (costs((0, 1), (0, 100)), 8, [7, 1]), (costs((0, 1)), 5, [5])):
-            self.assertEqual(balanced_images(given, batch), images)
-
-    def test_no_other_cut_of_a_batch_is_faster(self):
-        draw = random.Random(7)
-        for _ in range(60):
-            given = [RankCost(2 * draw.uniform(0.1, 3), draw.uniform(0.1, 3)) for _ in range(draw.choice((2, 3)))]
-            batch = len(given) + draw.randrange(24)
-            images = balanced_images(given, batch)
-            cuts = [(a, b, batch - a - b) for a in range(1, batch) for b in range(batch - a + 1)]
-            cuts = [cut[:2] if len(given) == 2 else cut for cut in cuts if len(given) == 3 or cut[2] == 0]
-            best = min(slowest_seconds(given, cut) for cut in cuts if min(cut) > 0)
-            self.assertEqual(sum(images), batch)
-            self.assertAlmostEqual(slowest_seconds(given, images), best)
-
-    def test_one_image_at_a_time_is_the_truth_for_large_batches(self):
-        given = costs((0.5, 0.011), (0.1, 0.02), (3.0, 0.013))
-        slow = [1, 1, 1]
-        for _ in range(4997):
-            rank = min(range(3), key=lambda r: given[r].seconds(slow[r] + 1))
-            slow[rank] += 1
-        self.assertEqual(balanced_images(given, 5000), slow)
+    def parts(self, costs, images):
+        return parts_by_speed([(costs, images)])[0]
 
     def test_costs_are_medians_of_all_steps_and_of_each_half(self):
         cost = measured_cost(costs((1, 10), (1, 12), (5, 11), (2, 30), (2, 32), (2, 31)))
@@ -55,12 +31,29 @@ class Rule(unittest.TestCase):
         steadily_fast, steadily_slow = MeasuredCost(fast, fast, fast), MeasuredCost(slow, slow, slow)
         at_first, later = MeasuredCost(between, slow, fast), MeasuredCost(between, fast, slow)
         equal = [500, 500]
-        self.assertEqual(steadily_rebalanced_images([steadily_fast, steadily_slow], equal), [583, 417])
+        self.assertEqual(self.parts([steadily_fast, steadily_slow], equal), [583, 417])
         for pair in ([steadily_fast, at_first], [steadily_fast, later], [later, steadily_fast]):
-            self.assertEqual(steadily_rebalanced_images(pair, equal), equal)
+            self.assertEqual(self.parts(pair, equal), equal)
         for factor, images in ((1.1, equal), (1.12, [528, 472])):  # gains of 4.7 and 5.6 %
             cost = RankCost(0, factor)
-            self.assertEqual(steadily_rebalanced_images([steadily_fast, MeasuredCost(cost, cost, cost)], equal), images)
+            self.assertEqual(self.parts([steadily_fast, MeasuredCost(cost, cost, cost)], equal), images)
+
+    def test_many_questions_are_one_call_and_none_is_asked_twice(self):
+        fast, slow = costs((0.25, 1), (0.25, 3))
+        ranks = [MeasuredCost(fast, fast, fast), MeasuredCost(slow, slow, slow)]
+        asked = []
+
+        def ask(questions):
+            asked.append(len(questions["balances"]))
+            return real(questions)
+
+        real, module.ask = module.ask, ask
+        self.addCleanup(setattr, module, "ask", real)
+        questions = [(ranks, [20, 20]), (ranks[::-1], [20, 20]), (ranks, [20, 20])]
+        for _ in range(2):
+            self.assertEqual(parts_by_speed(questions), [[30, 10], [10, 30], [30, 10]])
+        self.assertEqual(parts_by_speed([]), [])
+        self.assertEqual(asked, [2])
 
 
 def times_of(per_image, pass_seconds=(0, 0), parts=(12, 12), late=(0, 0), odd=None):
@@ -81,7 +74,7 @@ class Runs(unittest.TestCase):
             file = MadeRun(parts=parts, images=images, epochs=epochs, times=times, **more).write(folder)
             if not steps_csv:
                 (file.parent / "steps.csv").unlink()
-            return shares_to_change(read_run(file))
+            return shares_to_change([read_run(file)])[0]
 
     def test_one_stalled_step_makes_no_rank_slow(self):
         """Each rank stalls in turn, once in the last epoch for half a second."""
@@ -146,7 +139,7 @@ class Runs(unittest.TestCase):
         self.assertIsNone(self.shares(times_of((0.002, 0.004)), options={"balance": "speed"}))
         self.assertIsNone(self.shares(times_of((0.003, 0.0031))))
         with tempfile.TemporaryDirectory() as folder:
-            self.assertIsNone(shares_to_change(read_run(MadeRun().write(folder))))
+            self.assertEqual(shares_to_change([read_run(MadeRun().write(folder))]), [None])
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def _shares(f):
     own rule (docs/balance.md), and the runs may conclude. That rule asks for a gain of 5 %, as single runs have to show."""
     if f.run is None or not may_conclude(f.point):
         return None
-    shares = [shares_to_change(run) for run in f.point.runs]
+    shares = shares_to_change(f.point.runs)
     return None if None in shares else shares[0]
 
 

@@ -13,7 +13,7 @@ from .ask import forecast_epochs, networks
 from .fits import ComputeFit, StepTimes
 from .links import MachineFit, Measurements
 from .model import STILL, ComputeModel, CostModel, Link, Machine
-from .noise import RunNoise, fit_noise, fit_rank_factors
+from .noise import fit_noise, fit_rank_factors, noises_of
 from .scenario import equal_parts
 
 _USUAL_IMAGE_SIZE = 32
@@ -207,7 +207,7 @@ class Fitting:
         """The CostFit of all."""
         fitted = self._measured.fit(self._gamma())
         compute, compute_fit = self._compute(None)
-        seen = [RunNoise(run) for run in self._chosen]
+        seen = noises_of(self._chosen)
         noise = fit_noise(seen)
         message_noise = 0.0 if math.isnan(fitted.message_noise) else fitted.message_noise
         if self.given.message_noise is not None:

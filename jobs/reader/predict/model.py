@@ -1,5 +1,5 @@
 """What is known of a machine and of a network on it, and what is to be predicted. What follows from them, the program
-computes (ask.py)."""
+computes (base/ask.py)."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..runs.run import balance_of, steady_epochs
 from ..runs.steps import full_steps, steps_of
-from ..study.shares import measured_costs, steadily_rebalanced_images
+from ..study.shares import equal_parts, is_known, measured_costs, parts_by_speed
 from .model import STILL, Noise
 
 _QUANTILES = ("min", "median", "p90", "max")
@@ -32,22 +33,30 @@ class RunNoise:
     def __init__(self, run):
         self.run = run
         self._tables = steps_of(run, [epoch for epoch in steady_epochs(run) if epoch.ranks == run.world_size()])
-        self.factors = self._factors()
+        self._costs = measured_costs(run, self._tables) if self._may_differ() else []
 
-    def _factors(self):
+    def _may_differ(self):
+        return self.run.world_size() > 1 and balance_of(self.run) != "speed"
+
+    def balance_questions(self):
+        """What parts_by_speed has to be asked for `factors`: one question, or none."""
+        ranks = self.run.world_size()
+        if len(self._costs) != ranks or self.run.global_batch < ranks or not is_known(self._costs):
+            return []
+        return [(self._costs, equal_parts(self.run.global_batch, ranks))]
+
+    @cached_property
+    def factors(self):
         """Times of the ranks for equal parts, relative to their mean: 1 where --balance speed would leave equal
         parts as they are, or gave parts. None where they are not known."""
-        run, ranks = self.run, self.run.world_size()
-        if ranks < 2 or balance_of(run) == "speed":
+        ranks, questions = self.run.world_size(), self.balance_questions()
+        if not self._may_differ():
             return [1.0] * ranks
-        costs = measured_costs(run, self._tables)
-        parts = ("all", "first_half", "second_half")
-        if len(costs) != ranks or not all(getattr(cost, part).per_image > 0 for cost in costs for part in parts):
+        if not questions:
             return None
-        equal = [run.global_batch // ranks + (rank < run.global_batch % ranks) for rank in range(ranks)]
-        if steadily_rebalanced_images(costs, equal) == equal:
+        if parts_by_speed(questions) == [equal for _, equal in questions]:
             return [1.0] * ranks
-        seconds = [cost.all.seconds(run.global_batch / ranks) for cost in costs]
+        seconds = [cost.all.seconds(self.run.global_batch / ranks) for cost in self._costs]
         return [own * ranks / sum(seconds) for own in seconds]
 
     def step_seconds(self):
@@ -97,6 +106,13 @@ def _from_spreads(seen):
         return NoiseFit()
     means = {name: sum(spread[name] for spread, _ in spreads) / len(spreads) for name in _QUANTILES}
     return NoiseFit(Noise(spread=means), sum(count for _, count in spreads))
+
+
+def noises_of(runs):
+    """A RunNoise of each run. The program is asked once for all."""
+    seen = [RunNoise(run) for run in runs]
+    parts_by_speed([question for one in seen for question in one.balance_questions()])
+    return seen
 
 
 def fit_noise(seen):

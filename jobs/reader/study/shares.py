@@ -1,19 +1,21 @@
-"""What --balance speed would change in a run: the trainer's own rule (src/train/balance.hpp, docs/balance.md), from the
-medians of full steps."""
+"""What --balance speed would change in a run, from the medians of full steps. Which parts it would choose, the program
+says (docs/balance.md)."""
 
-import heapq
+import json
 import math
 from dataclasses import dataclass, field
 
 import numpy
 
+from ..base.ask import ask
 from ..base.definitions import PHASES, THRESHOLDS
 from ..base.estimate import Estimate, exactly
 from ..base.statistics import median_of
 from ..runs.run import balance_of, batches_of, steady_epochs
 from ..runs.steps import full_steps, steps_of
 
-LEAST_GAIN, LEAST_STEPS = THRESHOLDS["balance_least_gain"], THRESHOLDS["balance_least_steps"]
+LEAST_STEPS = THRESHOLDS["balance_least_steps"]
+_PARTS = ("all", "first_half", "second_half")  # of the steps of an epoch
 _FIXED = ("optimizer", "other")
 _BY_IMAGES = tuple(name for name in PHASES if name not in (*_FIXED, "all_reduce"))
 _APART = 1.25  # of two numbers of images, for a line through their times
@@ -75,45 +77,21 @@ def slowest_seconds(costs, images):
     return max(cost.seconds(own) for cost, own in zip(costs, images))
 
 
-def _images_ready_by(moment, costs):
-    """Images with which each rank is ready by a moment, one at least."""
-    return [max(1, math.floor((moment - cost.fixed) / cost.per_image)) for cost in costs]
+def _cost_json(cost):
+    return {part: vars(getattr(cost, part)) for part in _PARTS}
 
 
-def balanced_images(costs, global_batch):
-    """Images of each rank with which the slowest is ready soonest, one each at least. Each image in turn goes to the rank
-    that would be ready first with it, which is optimal because a rank's time only grows (Fox 1966, "Discrete optimization
-    via marginal analysis"). All but the last few go at once: bisection finds a moment by which they are done."""
-    early, late = 0.0, slowest_seconds(costs, [global_batch] * len(costs))
-    for _ in range(60):
-        middle = (early + late) / 2
-        if sum(_images_ready_by(middle, costs)) < global_batch:
-            early = middle
-        else:
-            late = middle
-    images = _images_ready_by(early * (1 - 1e-12), costs)
-    turns = [(cost.seconds(own + 1), rank) for rank, (cost, own) in enumerate(zip(costs, images))]
-    heapq.heapify(turns)
-    for _ in range(global_batch - sum(images)):
-        rank = turns[0][1]
-        images[rank] += 1
-        heapq.heapreplace(turns, (costs[rank].seconds(images[rank] + 1), rank))
-    return images
+_answered = {}  # images by the text of a question: one run is asked for by several findings
 
 
-def _pays(costs, now, then):
-    return slowest_seconds(costs, then) <= (1 - LEAST_GAIN) * slowest_seconds(costs, now)
-
-
-def steadily_rebalanced_images(costs, now):
-    """`costs`: MeasuredCost of each rank. Balanced, or `now` where all steps or either half of them gain less than 5 % of
-    the slowest rank's time: what is measured varies between ranks that are alike, and ranks that are slow in turn, for
-    seconds, keep their images."""
-    images = balanced_images([cost.all for cost in costs], sum(now))
-    for part in ("all", "first_half", "second_half"):
-        if not _pays([getattr(cost, part) for cost in costs], now, images):
-            return list(now)
-    return images
+def parts_by_speed(questions):
+    """The images of each rank that --balance speed would choose, for each (MeasuredCost of each rank, images that it has):
+    those that it has where other parts would gain too little. One call of the program answers all."""
+    texts = [json.dumps({"images": images, "costs": [_cost_json(cost) for cost in costs]}) for costs, images in questions]
+    new = [text for text in dict.fromkeys(texts) if text not in _answered]
+    if new:
+        _answered.update(zip(new, ask({"balances": [json.loads(text) for text in new]})["balances"]))
+    return [list(_answered[text]) for text in texts]
 
 
 def _step_costs(table, full):
@@ -180,37 +158,59 @@ def _with_fixed(cost, fixed, images):
     return RankCost(cost.fixed + fixed, max(cost.per_image - fixed / images, 1e-12))
 
 
+def equal_parts(images, ranks):
+    """Images of each rank without --balance."""
+    return [images // ranks + (rank < images % ranks) for rank in range(ranks)]
+
+
+def is_known(costs):
+    """Whether the costs of each rank were measured, in all its steps and in both halves."""
+    times = [getattr(cost, part) for cost in costs for part in _PARTS]
+    return all(0 <= one.fixed < math.inf and 0 < one.per_image < math.inf for one in times)
+
+
 def _seconds_then(costs, now, by_speed, known):
     then = slowest_seconds(costs, by_speed)
     return exactly(then) if known else Estimate(then, then, max(now, then)).because(_NOT_KNOWN)
 
 
-def _shares(run, costs, tables):
-    images = list(batches_of(run, steady_epochs(run)[-1]))
+def _with_fixed_costs(costs, images, tables):
+    """(costs, whether their part that does not depend on images is known)."""
     fixed = [_fixed_of_pass(tables, rank) for rank in range(len(costs))] if tables else [None]
-    known = all(one is not None for one in fixed)
-    if known:
-        costs = [MeasuredCost(*(_with_fixed(part, one, own) for part in (cost.all, cost.first_half, cost.second_half)))
-                 for cost, one, own in zip(costs, fixed, images)]
-    by_speed = steadily_rebalanced_images(costs, images)
-    if by_speed == images:
-        return None
-    all_steps = [cost.all for cost in costs]
-    equal = [sum(images) // len(images) + (rank < sum(images) % len(images)) for rank in range(len(images))]
-    now = slowest_seconds(all_steps, images)
-    return RankShares(all_steps, images, by_speed, balance_of(run) != "equal",
-                      steadily_rebalanced_images(costs, equal) != equal, now,
-                      _seconds_then(all_steps, now, by_speed, known))
+    if None in fixed:
+        return costs, False
+    return [MeasuredCost(*(_with_fixed(getattr(cost, part), one, own) for part in _PARTS))
+            for cost, one, own in zip(costs, fixed, images)], True
 
 
-def shares_to_change(run):
-    """By the run's last steady epoch. None where --balance speed was on or would leave the parts as they are, where a rank
-    had no image, and where too little is known: fewer than three full steps."""
+def _known_costs(run):
+    """(MeasuredCost of each rank, whether their fixed part is known); None where --balance speed was on, and where
+    too little is known: fewer than three full steps."""
     if run.world_size() < 2 or balance_of(run) == "speed":
         return None
-    tables = steps_of(run, steady_epochs(run))
+    tables, images = steps_of(run, steady_epochs(run)), batches_of(run, steady_epochs(run)[-1])
     costs = measured_costs(run, tables)
-    known = len(costs) == len(batches_of(run, steady_epochs(run)[-1])) == run.world_size()
-    if not known or not all(part.per_image > 0 for cost in costs for part in (cost.all, cost.first_half, cost.second_half)):
+    if not len(costs) == len(images) == run.world_size() or not is_known(costs):
         return None
-    return _shares(run, costs, tables)
+    return _with_fixed_costs(costs, images, tables)
+
+
+def _shares(run, known, by_speed, for_equal):
+    images, costs = list(batches_of(run, steady_epochs(run)[-1])), [cost.all for cost in known[0]]
+    if by_speed == images:
+        return None
+    now = slowest_seconds(costs, images)
+    return RankShares(costs, images, by_speed, balance_of(run) != "equal",
+                      for_equal != equal_parts(sum(images), len(images)), now, _seconds_then(costs, now, by_speed, known[1]))
+
+
+def shares_to_change(runs):
+    """RankShares of each run, by its last steady epoch; None where nothing is known, or its parts would stay."""
+    known = [_known_costs(run) for run in runs]
+    questions = []
+    for run, one in zip(runs, known):
+        if one is not None:
+            images = list(batches_of(run, steady_epochs(run)[-1]))
+            questions += [(one[0], images), (one[0], equal_parts(sum(images), len(images)))]
+    answers = iter(parts_by_speed(questions))
+    return [None if one is None else _shares(run, one, next(answers), next(answers)) for run, one in zip(runs, known)]

@@ -93,8 +93,8 @@ std::string forecast_answers(std::string_view text) {
   const Json json = parse_json(text, input);
   const ForecastQuestions questions = read_questions({json, input});
   Forecaster forecaster(questions);
-  Json answers = {{"rueda_forecast", 1}};
-  for (const char* name : {"networks", "sums", "epochs", "simulations"})
+  Json answers = {{"rueda_forecast", kForecastVersion}};
+  for (const char* name : {"networks", "sums", "epochs", "simulations", "balances"})
     answers[name] = Json::array();
   for (const NetworkQuestion& asked : questions.networks)
     answers["networks"].push_back(network_json(asked));
@@ -105,6 +105,8 @@ std::string forecast_answers(std::string_view text) {
     answers["epochs"].push_back(epoch_json(forecaster.epoch(asked.model, asked.scenario)));
   for (const SimulationQuestion& asked : questions.simulations)
     answers["simulations"].push_back(simulation_json(asked, forecaster));
+  for (const BalanceQuestion& asked : questions.balances)
+    answers["balances"].push_back(steadily_rebalanced_images(asked.costs, asked.images));
   answers["grid"] = grid_json(questions.grid, forecaster);
   return text_of(answers) + '\n';
 }

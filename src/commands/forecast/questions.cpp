@@ -17,7 +17,6 @@ using cost::Link;
 using cost::Machine;
 using cost::Scheme;
 
-constexpr std::size_t kVersion = 1;
 constexpr std::size_t kMostRanks = 16'384;
 constexpr double kMostOfAnEpoch = 1e12;
 constexpr double kMostMegabytes = 1e6;
@@ -171,6 +170,27 @@ SimulationQuestion simulation_of(const JsonView& j, const ForecastQuestions& que
           count_to(j.at("ranks"), kMostRanks), j.count("seed")};
 }
 
+RankCost rank_cost_of(const JsonView& j) {
+  const RankCost cost{amount(j, "fixed"), amount(j, "per_image")};
+  if (cost.per_image == 0) j.at("per_image").refuse("is not above 0");
+  return cost;
+}
+
+/// All images together are at most those of an epoch.
+BalanceQuestion balance_of_question(const JsonView& j) {
+  BalanceQuestion question;
+  for (const JsonView& one : j.at("images").elements())
+    question.images.push_back(count_to(one, kMostOfAnEpoch / double(kMostRanks)));
+  for (const JsonView& one : j.at("costs").elements())
+    question.costs.push_back({rank_cost_of(one.at("all")), rank_cost_of(one.at("first_half")),
+                              rank_cost_of(one.at("second_half"))});
+  if (question.costs.empty() || question.costs.size() > kMostRanks)
+    j.at("costs").refuse("has not from 1 to 16384 elements");
+  if (question.costs.size() != question.images.size())
+    j.at("images").refuse("has not a number for each of the costs");
+  return question;
+}
+
 GridQuestion grid_of_question(const JsonView& j, const ForecastQuestions& questions) {
   constexpr std::size_t kMostEpochs = 10'000'000;  // ten seconds
   GridQuestion grid{indices_in(j, "models", questions.models.size()),
@@ -183,7 +203,7 @@ GridQuestion grid_of_question(const JsonView& j, const ForecastQuestions& questi
 }  // namespace
 
 ForecastQuestions read_questions(const JsonView& j) {
-  j.require_version("rueda_forecast", kVersion);
+  j.require_version("rueda_forecast", kForecastVersion);
   ForecastQuestions questions;
   std::vector<Distribution> noises;
   for (const JsonView& one : j.items("networks")) questions.networks.push_back(network_of(one));
@@ -203,6 +223,8 @@ ForecastQuestions read_questions(const JsonView& j) {
     questions.sums.push_back(sum_of_question(one, questions.machines.size()));
   for (const JsonView& one : j.items("simulations"))
     questions.simulations.push_back(simulation_of(one, questions));
+  for (const JsonView& one : j.items("balances"))
+    questions.balances.push_back(balance_of_question(one));
   if (j.has("grid")) questions.grid = grid_of_question(j.at("grid"), questions);
   return questions;
 }

@@ -4,9 +4,14 @@
 #include <vector>
 
 #include "base/json/json_view.hpp"
+#include "train/balance.hpp"
 #include "train/forecast/forecast.hpp"
 
 namespace rueda {
+
+/// Of questions and answers, in both: raised whenever either changes, because reader and program
+/// may be of different installations.
+inline constexpr std::size_t kForecastVersion = 2;
 
 /// A network by its numbers.
 struct NetworkQuestion {
@@ -40,6 +45,12 @@ struct SimulationQuestion {
   std::uint64_t seed = 1;
 };
 
+/// Ranks with these costs and images: which images --balance speed would give them.
+struct BalanceQuestion {
+  std::vector<MeasuredCost> costs;  ///< by rank
+  std::vector<std::size_t> images;
+};
+
 /// A scenario, and which schedule has its buckets.
 struct ScheduledScenario {
   cost::Scenario scenario;
@@ -56,6 +67,7 @@ struct ForecastQuestions {
   std::vector<EpochQuestion> epochs;
   std::vector<SumQuestion> sums;
   std::vector<SimulationQuestion> simulations;
+  std::vector<BalanceQuestion> balances;
   GridQuestion grid;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 /// One model in one scenario: what forecast_answers takes.
 Json made_questions() {
-  return Json::parse(R"({"rueda_forecast": 1,
+  return Json::parse(R"({"rueda_forecast": 2,
     "networks": [{"model": "resnet20", "image_size": 32, "classes": 10}],
     "noises": [{"values": [0.9, 1.1]}, {"values": [0.9, 1.1], "spread_by": 0}],
     "machines": [{"inside": {"alpha": 0, "beta": 0}, "between": {"alpha": 1e-3, "beta": 1e-9},
@@ -35,6 +35,13 @@ Json made_questions() {
     "epochs": [{"model": 0, "scenario": 0}],
     "sums": [{"machine": 0, "algorithm": "ring", "ranks": 4, "bytes": 40e6}],
     "simulations": [{"model": 0, "schedule": 0, "ranks": 4, "seed": 3}],
+    "balances": [{"images": [5, 5],
+                  "costs": [{"all": {"fixed": 0, "per_image": 1},
+                             "first_half": {"fixed": 0, "per_image": 1},
+                             "second_half": {"fixed": 0, "per_image": 1}},
+                            {"all": {"fixed": 0, "per_image": 1},
+                             "first_half": {"fixed": 0, "per_image": 1},
+                             "second_half": {"fixed": 0, "per_image": 1}}]}],
     "grid": {"models": [0, 0], "scenarios": [0]}})");
 }
 
@@ -100,6 +107,18 @@ TEST_CASE("ranks that are not equally fast, and parts", "[cost]") {
   CHECK(straggling() < 0.01);
 }
 
+TEST_CASE("parts by speed are the trainer's", "[cost]") {
+  const Json fast = {{"fixed", 0.1}, {"per_image", 1}}, slow = {{"fixed", 0.1}, {"per_image", 2}};
+  const Json steady = {{"all", fast}, {"first_half", fast}, {"second_half", fast}};
+  const Json steadily_slow = {{"all", slow}, {"first_half", slow}, {"second_half", slow}};
+  const Json slow_at_last = {{"all", slow}, {"first_half", fast}, {"second_half", slow}};
+  Json questions = made_questions();
+  questions["balances"] = Json::array();
+  for (const Json& second : {steadily_slow, slow_at_last})
+    questions["balances"].push_back({{"images", {12, 12}}, {"costs", {steady, second}}});
+  CHECK(answers_to(questions)["balances"] == Json{{16, 8}, {12, 12}});
+}
+
 TEST_CASE("a noise may be narrowed to its mean", "[cost]") {
   Json questions = made_questions();
   CHECK(answers_to(questions)["epochs"][0]["full"]["straggling"] > 0.001);
@@ -134,7 +153,12 @@ TEST_CASE("questions that cannot be answered are named", "[cost]") {
         Case{"/models/0/rank_factors", Json::array({0}), "models[0].rank_factors[0]"},
         Case{"/models/0/rank_factors", std::vector<double>(65, 1.0), "more than 64"},
         Case{"/scenarios/0/parts", Json::array({1, 2}), "scenarios[0].parts"},
-        Case{"/rueda_forecast", 2, "rueda_forecast is 2"}}) {
+        Case{"/balances/0/images", Json::array({5}), "balances[0].images"},
+        Case{"/balances/0/images", Json::array({5, 0}), "balances[0].images[1]"},
+        Case{"/balances/0/costs", Json::array(), "balances[0].costs"},
+        Case{"/balances/0/costs/1/all/per_image", 0, "balances[0].costs[1].all.per_image"},
+        Case{"/balances/0/costs/1/first_half/fixed", -1, "balances[0].costs[1].first_half.fixed"},
+        Case{"/rueda_forecast", 1, "rueda_forecast is 1"}}) {
     Json questions = made_questions();
     questions[Json::json_pointer(place)] = value;
     const std::string refused = refusal([&] { forecast_answers(questions.dump()); });
