@@ -629,5 +629,39 @@ exec {self.program.mpiexec} -n "$ranks" "$@"
         self.assertTrue(mine.exists())
 
 
+class ShortEpochs(ProgramCase):
+    """Epochs that take less time than 50 writings of run.json: not all of them write it (docs/run-json.md)."""
+
+    words = ("--data", "data", "--data-limit", "6", "--global-batch", "6", "--image-size", "8", "--threads", "1",
+             "--eval-every", "0", "--progress", "off", "--checkpoint-every", "20epochs")  # fmt: skip
+
+    def epochs_of(self, run_dir):
+        """The numbers of the epochs in run.json, epochs.csv and steps.csv."""
+        found = [[epoch["epoch"] for epoch in self.program.record(run_dir)["epochs"]]]
+        for name in ("epochs.csv", "steps.csv"):
+            with open(self.folder / run_dir / name, encoding="utf-8", newline="") as file:
+                found.append(list(dict.fromkeys(int(row["epoch"]) for row in csv.DictReader(file))))
+        return found
+
+    def test_a_run_that_ends_has_all_of_them(self):
+        """Epoch 50 is not over where its only step was stopped."""
+        for ranks, fault, epochs, outcome in ((1, (), 60, "completed"), (2, ("RUEDA_INJECT=stop:1:50",), 49, "stopped"),
+                                              (2, ("RUEDA_INJECT=nan:1:50",), 49, "failed")):  # fmt: skip
+            run = self.start(ranks, *self.words, "--epochs", "60", *fault)
+            self.assertEqual(self.program.record(run.run_dir)["outcome"], outcome, run)
+            self.assertEqual(self.epochs_of(run.run_dir), 3 * [list(range(1, epochs + 1))])
+
+    def test_one_that_is_killed_lacks_an_eighth_at_most_and_none_when_it_went_on(self):
+        for ranks in (1, 3):
+            run = self.start(ranks, *self.words, "--epochs", "60", "RUEDA_INJECT=kill:0:50")
+            self.assertEqual(self.program.record(run.run_dir)["outcome"], "running", run)
+            written, *others = self.epochs_of(run.run_dir)
+            self.assertEqual(written, list(range(1, len(written) + 1)))
+            self.assertEqual(others, 2 * [list(range(1, 50))])
+            self.assertLessEqual(49 - len(written), len(written) // 8)
+            self.completed(self.program.run_on(ranks, "train", "--resume", run.run_dir))
+            self.assertEqual(self.epochs_of(run.run_dir), 3 * [list(range(1, 61))])
+
+
 if __name__ == "__main__":
     main()
