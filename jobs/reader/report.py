@@ -238,7 +238,7 @@ def main(words):
     options = line.parse(words)
     _check(line, options)
     draws = _can_draw(options)
-    start.need("numpy", "pandas")
+    start.need("numpy")
     if options.check:
         return _compare_hand_in(options)
     study, observations = _read(options)
