@@ -9,6 +9,7 @@ import fcntl
 import gzip
 import hashlib
 import http.server
+import importlib.util
 import io
 import os
 import re
@@ -21,6 +22,7 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from rueda_runs import PATIENCE, ProgramCase, environment, main
 
@@ -472,9 +474,10 @@ except common.Fault as fault: sys.exit(f"data.sh: {fault}")
                 self.assertFalse((self.folder / "data" / self.FOLDER).exists())
 
 
-def system_python(code, *words):
-    """With the system's NumPy and Pillow."""
-    subprocess.run(["/usr/bin/python3", "-c", code, *map(str, words)], check=True, timeout=120)
+def run_here(code, *words):
+    """With these words as its command line. A Python of its own would load NumPy and Pillow each time."""
+    with mock.patch.object(sys, "argv", ["-c", *map(str, words)]):
+        exec(code, {"__name__": "__main__"})
 
 
 DRAW = """
@@ -485,17 +488,16 @@ for word in sys.argv[1:]:
     Image.new(mode, (int(width), int(height)), tuple(map(int, colour.split(",")))).save(path)
 """
 
-HAS_LIBRARIES = subprocess.run(["/usr/bin/python3", "-c", "import numpy, PIL"], check=False,
-                               stderr=subprocess.DEVNULL).returncode == 0
+HAS_LIBRARIES = all(importlib.util.find_spec(module) for module in ("numpy", "PIL"))
 
 
-@unittest.skipUnless(HAS_LIBRARIES, "the system's Python has no NumPy and Pillow")
+@unittest.skipUnless(HAS_LIBRARIES, "no NumPy and Pillow in this Python")
 class ConvertPictures(DataCase):
     def draw(self, *pictures):
         """Of 'path mode width height colour'."""
         for picture in pictures:
             (self.folder / picture.split()[0]).parent.mkdir(parents=True, exist_ok=True)
-        system_python(DRAW, *(f"{self.folder}/{picture}".replace(" ", ":") for picture in pictures))
+        run_here(DRAW, *(f"{self.folder}/{picture}".replace(" ", ":") for picture in pictures))
 
     def test_train_and_test_by_class(self):
         self.draw("in/train/cat/a.png RGB 32 32 200,100,50", "in/train/dog/b.PNG RGB 20 16 1,2,3",
@@ -681,7 +683,7 @@ picture.paste((255, 255, 255), (0, 0, 32, 16))  # the upper half
 for path in sys.argv[2:]: picture.save(path, exif=bytes.fromhex(sys.argv[1]))
 """
         for damaged in (block, block[:20]):
-            system_python(code, damaged.hex(), *(self.folder / f"in/a/{k}.jpg" for k in range(2)))
+            run_here(code, damaged.hex(), *(self.folder / f"in/a/{k}.jpg" for k in range(2)))
             self.made("convert", "in", "out", "--overwrite")
             (upper,) = (record[1 : 1025] for record in self.records("out/test_batch.bin") if record[0] == 0)
             turned = damaged == block  # to the right
@@ -732,7 +734,7 @@ for name in ("y_train", "y_test", "x_test"):
     open(sys.argv[1] + name + ".npy", "wb").write(labels if name[0] == "y" else images)
 """
         (self.folder / "arrays").mkdir()
-        system_python(code, f"{self.folder}/arrays/")
+        run_here(code, f"{self.folder}/arrays/")
         self.made("convert", "arrays/right.npz", "out")
         for name, words in (("method", ["compression method"]), ("secret", ["encrypted"]), ("offset", []),
                             ("huge", ["x_train.npy claims", "and has 6,144"]), ("brackets", ["save whole arrays"]),
@@ -765,30 +767,30 @@ for name, what in (("train_images", images), ("train_labels", labels), ("test_im
         (self.folder / "arrays").mkdir()
         pixels = set()
         for kind in ("last", "first", "grey"):
-            system_python(code, self.folder, kind)
+            run_here(code, self.folder, kind)
             self.assertIn("of 37 classes", self.made("convert", "arrays", "out", "--overwrite"))
             pixels.add((self.folder / "out/test_batch.bin").read_bytes())
             self.assertIn("already holds these", self.made("convert", "x.npz", "out"))
         self.assertEqual(len(pixels), 2)  # colours may stand first or last
         for kind, words in (("float", ["float64, expected uint8"]), ("negative", ["image 2 has the label -1"]),
                             ("few", ["6 images", "5 labels"]), ("object", ["Python objects"])):
-            system_python(code, self.folder, kind)
+            run_here(code, self.folder, kind)
             self.refused(self.script("convert", "arrays", "other"), *words)
 
     def test_advice_on_arrays_looks_at_their_values(self):
         """Each line is followed, and gives the same images."""
         code = """
 import sys, numpy
-change = sys.argv[2]
+folder, kind, change = sys.argv[1:]
 x = numpy.arange(2 * 32 * 32 * 3).reshape(2, 32, 32, 3) % 256
 kinds = {"int64": x, "half": (x / 255).astype("float16"), "signed": x / 127.5 - 1, "wide": x * 257, "nan": x * numpy.nan,
          "bits": (x > 99).astype("uint8"), "right": x.astype("uint8")}
-x = kinds[sys.argv[1]]
+x = kinds[kind]
 x = eval(change) if change else x
-numpy.savez("x.npz", x_train=x, y_train=[0, 1], x_test=x, y_test=[0, 1])
+numpy.savez(folder + "/x.npz", x_train=x, y_train=[0, 1], x_test=x, y_test=[0, 1])
 """
         def convert(kind, change=""):
-            subprocess.run(["/usr/bin/python3", "-c", code, kind, change], check=True, cwd=self.folder)
+            run_here(code, self.folder, kind, change)
             return self.script("convert", "x.npz", "out", "--overwrite")
 
         self.assertEqual(convert("right").returncode, 0)
@@ -808,12 +810,12 @@ numpy.savez("x.npz", x_train=x, y_train=[0, 1], x_test=x, y_test=[0, 1])
     def test_labels_as_a_whole(self):
         code = """
 import sys, numpy
-labels = eval(sys.argv[1])
-numpy.savez("x.npz", x_train=numpy.full((len(labels), 32, 32), 9, "uint8"), y_train=labels,
+folder, labels = sys.argv[1], eval(sys.argv[2])
+numpy.savez(folder + "/x.npz", x_train=numpy.full((len(labels), 32, 32), 9, "uint8"), y_train=labels,
             x_test=numpy.full((2, 32, 32), 9, "uint8"), y_test=labels[:2])
 """
         def convert(labels, *words):
-            subprocess.run(["/usr/bin/python3", "-c", code, labels], check=True, cwd=self.folder)
+            run_here(code, self.folder, labels)
             return self.script("convert", "x.npz", "out", "--overwrite", *words)
 
         self.refused(convert("range(1, 11)"), "no image has the label 0", "1 to 10", "subtract 1", "--names with 11 names")
@@ -843,13 +845,19 @@ numpy.savez(sys.argv[1] + ".npz", **{name: numpy.load(sys.argv[1] + "/" + name +
         for spelling in (words[:4], words[4:], ["X_train", "y_train", "X_test", "Y_test"]):
             folder = self.folder / spelling[0]
             folder.mkdir()
-            system_python(code, folder, *spelling)
+            run_here(code, folder, *spelling)
             for place in (folder, f"{folder}.npz"):
                 self.assertIn("of 2 classes", self.made("convert", place, "out"))
         (folder / "Y_test.npy").unlink()
         self.refused(self.script("convert", folder, "o"), "holds the arrays X_test, X_train, y_train: expected", "y_test")
         (folder / "x_test.npy").touch()
         self.refused(self.script("convert", folder, "o"), "holds X_test and x_test: remove one")
+
+    def test_a_python_without_the_libraries_starts_one_that_has_them(self):
+        self.tiles(*(f"in/{name}/{k}.png" for name in "ab" for k in range(2)))
+        python = self.put("bin/python3", b'#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n')  # without Debian's packages
+        python.chmod(0o755)
+        self.assertIn("of 2 classes", self.made("convert", "in", "out", PATH=f"{python.parent}:/usr/bin:/bin"))
 
     def test_without_the_libraries_and_without_a_network(self):
         """Of a Python that has neither, in a folder where nothing can be installed."""

@@ -495,7 +495,7 @@ class Files(unittest.TestCase):
         self.assertEqual([path.exists() for path in (self.folder / "outside.png", plots / "link.png")], [True, True])
 
     def test_no_link_inside_a_report_is_followed_and_no_pipe_waited_for(self):
-        made.write(self.folder, made.report([made.resnet20()]))
+        made.write(self.folder, made.report([made.series("m1", [made.point(1, 8.0), made.point(2, 5.0)])]))
         pictures = self.folder / "Pictures"
         pictures.mkdir()
         (pictures / "wedding.png").write_bytes(b"mine")
@@ -511,17 +511,17 @@ class Files(unittest.TestCase):
         self.refused("report.html: it is no file")
         # A page, slides and a chart that nobody knows to be of an earlier report are the user's.
         page.unlink()
-        for name in ("report.html", "slides.html", "plots/resnet20-64-per-rank-speedup.png"):
+        for name in ("report.html", "slides.html", "plots/m1-64-per-rank-speedup.png"):
             mine = self.folder / name
             mine.parent.mkdir(exist_ok=True)
             mine.write_bytes(b"mine")
             before = sorted(self.folder.rglob("*"))
-            done = self.run_script(self.folder, "--slides")
+            done = self.run_script(self.folder, "--slides", "--formats", "png")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertIn(f"{name}: it was not written by an earlier report, or has changed since", done.stderr)
             self.assertEqual((mine.read_bytes(), sorted(self.folder.rglob("*"))), (b"mine", before))
             mine.unlink()
-        self.assertEqual([self.run_script(self.folder, "--slides").returncode for _ in range(2)], [0, 0])
+        self.assertEqual([self.run_script(self.folder, "--slides", "--formats", "png").returncode for _ in range(2)], [0, 0])
         (self.folder / "report.json").unlink()
         os.mkfifo(self.folder / "report.json")
         self.refused("report.json cannot be read (it is no regular file)")
@@ -535,7 +535,7 @@ class Files(unittest.TestCase):
         (here / "matplotlibrc").write_text(f"axes.prop_cycle: {runs}\ntext.usetex: True\n", encoding="utf-8")
         (users / "matplotlibrc").write_text("figure.facecolor: black\nsavefig.transparent: True\n", encoding="utf-8")
         user = {"MPLBACKEND": "nonsense", "MPLCONFIGDIR": str(users), "MATPLOTLIBRC": str(users)}
-        made.write(here / "report", made.report([made.resnet20()]))
+        made.write(here / "report", made.report([made.series("m1", [made.point(1, 8.0), made.point(2, 5.0)])]))
         span = {"ph": "X", "name": "forward", "cat": "training", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": {"step": 2}}
         timed = {"algorithm": "ring", "bytes": 64, "busbw_GBps": 1, "median_seconds": 1e-3}
         inputs = {
@@ -549,7 +549,7 @@ class Files(unittest.TestCase):
             (here / name).write_text(json.dumps(content), encoding="utf-8")
         shutil.copytree(here, out, ignore=shutil.ignore_patterns("matplotlibrc"))
         for script, words, read, picture in (
-            ("plot_report", ["report"], None, "report/plots/resnet20-64-per-rank-speedup.pdf"),
+            ("plot_report", ["report"], None, "report/plots/m1-64-per-rank-speedup.pdf"),
             ("plot_trace", ["trace", "--out", "a.svg"], None, "a.svg"), ("plot_confusion", ["b.png"], "evaluation", "b.png"),
             ("plot_all_reduce", ["c.pdf"], "bench", "c.pdf"), ("plot_layers", ["run", "d.png"], None, "d.png"),
             ("check/real_images_plot", ["e.png"], "images", "e.png"),
