@@ -23,8 +23,8 @@ using rueda::test::filled;
 using rueda::test::rough_value;
 
 constexpr float kUnits = 8 * std::numeric_limits<float>::epsilon();
-constexpr float kSentinel = -77;
-constexpr std::size_t kMargin = 4;
+constexpr float kLossSentinel = -77;
+constexpr std::size_t kLossMargin = 4;
 
 struct Rows {
   Rows(std::size_t rows_, int classes_)
@@ -33,8 +33,8 @@ struct Rows {
         elements(rows * std::size_t(classes)),
         logits(filled<rough_value>(3, elements)),
         labels(rows),
-        gradients(elements + kMargin, kSentinel),
-        losses(rows + kMargin, RowLoss{kSentinel, false}) {
+        gradients(elements + kLossMargin, kLossSentinel),
+        losses(rows + kLossMargin, RowLoss{kLossSentinel, false}) {
     for (std::size_t i = 0; i < elements; ++i) logits[i] = logits[i] / 16;  // up to 16 apart
     for (std::size_t r = 0; r < rows; ++r)
       labels[r] = std::int32_t((r * 7 + 3) % std::size_t(classes));
@@ -90,7 +90,7 @@ void check_against_host(std::size_t rows, int classes) {
   rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, nullptr, nullptr,
                                      losses.data(), stream.get());
   CHECK(wrong_losses(losses.read(), host.losses) == 0);
-  CHECK(gradients.read() == std::vector<float>(host.elements + kMargin, kSentinel));
+  CHECK(gradients.read() == std::vector<float>(host.elements + kLossMargin, kLossSentinel));
 
   rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes,
                                      device_scale.data(), gradients.data(), losses.data(),
@@ -123,9 +123,9 @@ TEST_CASE("losses are summed over all rows, correct ones counted", "[device]") {
     correct += host[r].correct ? 1 : 0;
   }
   const DeviceVector<RowLoss> losses(host, stream.get());
-  const DeviceVector<float> sums({-1.0F, -1.0F, kSentinel}, stream.get());
+  const DeviceVector<float> sums({-1.0F, -1.0F, kLossSentinel}, stream.get());
   rueda::cuda::sum_losses(losses.data(), rows, sums.data(), stream.get());
-  CHECK(sums.read() == std::vector<float>{float(loss), float(correct), kSentinel});
+  CHECK(sums.read() == std::vector<float>{float(loss), float(correct), kLossSentinel});
 }
 
 TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
@@ -137,7 +137,7 @@ TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   const DeviceVector<float> statistics(values, stream.get());
   const DeviceVector<float> sums({3.5F, 2.0F}, stream.get());
   const DeviceVector<float> flags({0.0F, 7.0F}, stream.get());
-  const DeviceVector<float> to(std::vector<float>(6, kSentinel), stream.get());
+  const DeviceVector<float> to(std::vector<float>(6, kLossSentinel), stream.get());
   const DeviceVector<rueda::cuda::SumScratch> scratch(std::vector<rueda::cuda::SumScratch>(1),
                                                       stream.get());
   const auto write = [&](const float* loss) {
@@ -146,7 +146,7 @@ TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   };
   write(sums.data());
   const float flag = bad == 0.0F ? 0.0F : 1.0F;
-  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 7.0F, kSentinel});
+  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 7.0F, kLossSentinel});
   CHECK(flags.read().front() == flag);
 
   const DeviceVector<float> bad_loss({NAN, 0.0F}, stream.get());
