@@ -276,6 +276,9 @@ def runs_now(case):
 def main(words=2):
     """Runs the unittest cases of a script, or those that its command line names after so many words, for example
     OverlapTest.test_one_rank. The last line is what jobs/check/count_tests.py reads."""
+    # Below nohup and in a shell's background signals are ignored that cases send.
+    for number, action in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        signal.signal(number, action)
     loader, module = unittest.defaultTestLoader, sys.modules["__main__"]
     if len(sys.argv) <= words:
         sys.exit(module.__doc__)
