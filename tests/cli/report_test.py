@@ -240,8 +240,8 @@ class Learned(ProgramCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.made("train", "--data", "data", "--model", "resnet20", "--image-size", "8", "--batch-per-rank", "32", "--epochs", "2",
-                 "--run-dir", "run")  # fmt: skip
-        cls.made("evaluate", "--init-weights", "run", "--data", "data", "--json", "run/evaluation.json")
+                 "--threads", "1", "--run-dir", "run")  # fmt: skip
+        cls.made("evaluate", "--init-weights", "run", "--data", "data", "--threads", "1", "--json", "run/evaluation.json")
 
     def reported(self, *places):
         self.made("report", *places, "--out", "report", "--plots", "off")
