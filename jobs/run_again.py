@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts a training again, from its last checkpoint, until it ends by itself.
 
-usage: jobs/run-again.sh [--most N] -- mpirun -n 4 rueda train --run-dir DIR --checkpoint-every 50steps ...
+usage: jobs/run-again.sh [--most N] [--requeue] -- mpirun -n 4 rueda train --run-dir DIR --checkpoint-every 50steps ...
 
 A run that failed, or lost a rank or a host, is started again with --resume auto: at once after the first failure,
 later ones in a row after 1, 2, 4 ... 60 s. It gives up after N failures without a new checkpoint [5], and at once
@@ -14,6 +14,9 @@ Hosts that --host or --hostfile names and that do not answer within 20 s are lef
 batches stay. Parts that --balance 3,1 gives to ranks that are not there any more become --balance speed. RUEDA_PROBE is
 the command that tries a host: PROBE HOST true [ssh -o BatchMode=yes -o ConnectTimeout=5].
 
+--requeue, in a job of Slurm: a run that was stopped by SIGUSR1, or that saved its state (75), puts its job back into the
+queue. So does a failure if nodes of the job start nothing any more within 20 s; they are left out from then on.
+
 A launcher that stays although the run is over, because it waits for a host that is gone, is ended: 10 s after its last
 rank on this host has ended, or, where it had none here, when status.json in DIR has not changed for 120 s.
 """
@@ -24,12 +27,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import child_process
+import run_again_job
 from run_again_hosts import Command, Refusal, count, drop_lost_hosts, hosts_of, read_regular, say
 
 USAGE = 2
-ENDS = (0, USAGE, 75)  # exit codes after which a restart cures nothing
+SAVED = 75  # stopped as asked, with the state saved
+ENDS = (0, USAGE, SAVED)  # exit codes after which a restart cures nothing
 LOOK = 0.2  # seconds between two looks at a job
 ALONE = 10  # seconds that a launcher may stay after its last rank here
 SILENT = 120  # seconds without a change of status.json
@@ -98,8 +104,8 @@ class Watch:
 class Runner:
     """Starts the command, passes signals on and remembers that one came."""
 
-    def __init__(self, command, most, run_dir):
-        self.command, self.most, self.run_dir = command, most, run_dir
+    def __init__(self, command, options, run_dir):
+        self.command, self.options, self.run_dir = command, options, run_dir
         self.job, self.stopped, self.stopped_at = None, None, None
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
@@ -152,22 +158,37 @@ class Runner:
         while not self.stopped and time.monotonic() < end:
             time.sleep(min(LOOK, max(end - time.monotonic(), 0)))
 
-    def exit_code(self, code):
-        """Of the last start; a stop that the run did not take itself shows its signal."""
-        if self.stopped and code not in ENDS:
-            return 128 + self.stopped
-        return code
+    def end(self, code):
+        """The exit code of the last start; a stop that the run did not take itself shows its signal."""
+        taken = code in ENDS
+        if self.options.requeue and self.continues(code) and run_again_job.requeue():
+            return SAVED
+        return 128 + self.stopped if self.stopped and not taken else code
+
+    def continues(self, code):
+        """Whether the job has to go on later. SIGTERM, with which Slurm cancels a job, does not ask for that. A warning
+        may come before the ranks take it, and then they end by the signal."""
+        if self.stopped in (None, signal.SIGUSR1):
+            return code == SAVED or (self.stopped and code not in ENDS)
+        return False
+
+    def leaves_nodes(self):
+        """Whether the job has gone back into the queue without nodes that are lost."""
+        lost = run_again_job.lost_nodes(lambda: self.stopped)
+        return bool(lost) and run_again_job.requeue(lost)
 
     def run(self):
         failures, known = 0, self.checkpoints()
         while True:
             code = self.run_once()
             if self.stopped or code in ENDS:
-                return self.exit_code(code)
+                return self.end(code)
             now = self.checkpoints()
             failures = 1 if now - known else failures + 1
             known |= now
-            if failures >= self.most:
+            if self.options.requeue and self.leaves_nodes():
+                return SAVED
+            if failures >= self.options.most:
                 say(f"{failures} failures in a row without a new checkpoint, the last with exit code {code}")
                 return code
             seconds = 0 if failures < 2 else min(60, 1 << (failures - 2))
@@ -176,30 +197,40 @@ class Runner:
             if not self.stopped:
                 drop_lost_hosts(self.command, self.run_dir, lambda: self.stopped)
             if self.stopped:
-                return self.exit_code(code)
+                return self.end(code)
+
+
+class Options(NamedTuple):
+    most: int = 5  # failures without a new checkpoint
+    requeue: bool = False  # the job of Slurm
 
 
 def parse(words):
-    """The number of failures and the command."""
-    most = 5
+    """The options and the command."""
+    options = Options()
     while words and words[0] != "--":
         name, equals, value = words.pop(0).partition("=")
         if name in ("-h", "--help"):
             print(__doc__)
             sys.exit(0)
+        if name == "--requeue" and not equals:
+            options = options._replace(requeue=True)
+            continue
         if name != "--most":
             raise Refusal(f"unknown option {name[:80]!r}; the command comes after --. See jobs/run-again.sh --help")
         if not equals:
             value = words.pop(0) if words else ""
-        most = count(value, "--most")
+        options = options._replace(most=count(value, "--most"))
     if len(words) < 2:
         raise Refusal("no command after --. See jobs/run-again.sh --help")
-    return most, Command(words[1:])
+    if options.requeue and not {"SLURM_JOB_ID", "SLURM_JOB_NODELIST"} <= set(os.environ):
+        raise Refusal("--requeue is for a job of Slurm, and this is none (SLURM_JOB_ID, SLURM_JOB_NODELIST)")
+    return options, Command(words[1:])
 
 
 def main():
     try:
-        most, command = parse(sys.argv[1:])
+        options, command = parse(sys.argv[1:])
         run_dir = command.value("--run-dir")
         if not run_dir:
             raise Refusal("the command names no --run-dir, where its checkpoints are: add one")
@@ -208,7 +239,7 @@ def main():
             command.words += ["--resume", "auto"]
         if command.value("--checkpoint-every") is None:
             say("without --checkpoint-every the run begins anew each time")
-        return Runner(command, most, Path(run_dir)).run()
+        return Runner(command, options, Path(run_dir)).run()
     except Refusal as refusal:
         say(str(refusal))
         return USAGE

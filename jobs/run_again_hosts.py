@@ -120,9 +120,9 @@ def say(text):
     print(f"run-again: {words}", file=sys.stderr, flush=True)
 
 
-def answering(hosts, stopped):
+def answering(hosts, stopped, probe=PROBE):
     """Those of the hosts whose probe succeeds in time. Probes run beside each other, and end when stopped() says so."""
-    probe = shlex.split(os.environ.get("RUEDA_PROBE", PROBE))
+    probe = shlex.split(os.environ.get("RUEDA_PROBE", probe))
     found = []
     for first in range(0, len(hosts), PROBES_AT_ONCE):
         some = hosts[first : first + PROBES_AT_ONCE]

@@ -16,11 +16,7 @@ if ! python=$(command -v python3); then
   exit 2
 fi
 
-# In a job the site decides how MPI behaves (jobs/slurm); elsewhere more ranks than cores are allowed.
-if [ -z "${SLURM_JOB_ID:-}" ]; then
-  # shellcheck source=jobs/env.sh
-  . "$root/jobs/env.sh"
-fi
-
+# shellcheck source=jobs/slurm/in_job.sh
+. "$root/jobs/slurm/in_job.sh"
 # -u: what the disk does not take fails where it is printed, not when Python ends.
 exec "$python" -EBu "$root/jobs/scaling" "$@"

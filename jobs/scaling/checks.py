@@ -46,9 +46,11 @@ def check_places(plan, options, machine):
 
 def check_slots(ranks, options, machine):
     if choose_launcher(options.launcher, machine) == "mpirun":
-        have, remedy = machine.tasks_per_node, "use sbatch --ntasks-per-node={}".format(ranks)
+        have, remedy = machine.tasks_per_node, "ask Slurm for --ntasks-per-node={}".format(ranks)
+    elif ranks > machine.cores:
+        have, remedy = machine.cores, "ask Slurm for --ntasks-per-node={}".format(ranks)
     else:
-        have, remedy = machine.cores // options.threads, "give --threads {}".format(max(1, machine.cores // ranks))
+        have, remedy = machine.cores // options.threads, "give --threads {}".format(machine.cores // ranks)
     if ranks > have:
         text = "{} ranks per node with {} threads do not fit into the allocation of {} tasks and {} cores per node: "
         text = text.format(ranks, options.threads, machine.tasks_per_node, machine.cores)

@@ -60,10 +60,10 @@ def mpirun_words(configuration, options, machine):
 
 
 def srun_words(configuration, options):
-    """When a rank ends early, the others have a minute to end. Killed at once, their exit code would be
+    """When a rank ends early, the others have ten seconds to end. Killed at once, their exit code would be
     that of the signal, and the one that gives the reason would be lost."""
     words = ["srun", "--mpi=" + os.environ.get("RUEDA_MPI", "pmix")]
-    words += ["--kill-on-bad-exit=0", "--wait=60"]
+    words += ["--kill-on-bad-exit=0", "--wait=10"]
     words += ["--nodes={}".format(configuration.nodes), "--ntasks={}".format(configuration.ranks)]
     words += ["--ntasks-per-node={}".format(configuration.ranks_per_node)]
     words += ["--cpus-per-task={}".format(options.threads), "--cpu-bind=cores"]

@@ -7,6 +7,9 @@ if [ -z "${SLURM_JOB_ID:-}" ]; then
   exit 2
 fi
 
+# shellcheck source=jobs/slurm/in_job.sh
+. "$RUEDA_ROOT/jobs/slurm/in_job.sh"
+ulimit -c 0 # Open MPI's crashes would leave their memory in the user's folder
 # shellcheck source=jobs/slurm/load_site.sh
 . "$RUEDA_ROOT/jobs/slurm/load_site.sh"
 # scale.sh reads them.
@@ -59,9 +62,9 @@ prepare() { # nodes, ranks of each, words of rueda...
   local start
   case $RUEDA_LAUNCHER in
     srun)
-      # When a rank ends early, the others have a minute to end. Killed at once, their exit code would be
+      # When a rank ends early, the others have ten seconds to end. Killed at once, their exit code would be
       # that of the signal, and the one that gives the reason would be lost.
-      start=(srun --mpi="$RUEDA_MPI" --kill-on-bad-exit=0 --wait=60 --nodes="$1"
+      start=(srun --mpi="$RUEDA_MPI" --kill-on-bad-exit=0 --wait=10 --nodes="$1"
         --ntasks="$(($1 * $2))" --ntasks-per-node="$2" --cpus-per-task="$cores" --cpu-bind=cores) ;;
     mpirun)
       read -ra start < <(mpirun_binding "$2")
@@ -79,9 +82,16 @@ launch() { # as prepare
   "${command[@]}"
 }
 
+# Sets `command` to the doctor, or to nothing where the site leaves it out.
+prepare_doctor() { # nodes, ranks of each, words of rueda doctor...
+  prepare "$1" "$2" doctor "${data[@]}" "${@:3}"
+  [ "$RUEDA_DOCTOR" != off ] || command=(true)
+}
+
 # Ends the job with the doctor's report if training would not work.
-check_machine() { # nodes, ranks of each, words of rueda doctor...
-  launch "$1" "$2" doctor "${data[@]}" "${@:3}"
+check_machine() { # as prepare_doctor
+  prepare_doctor "$@"
+  "${command[@]}"
 }
 
 print_job

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A long training that survives time limits and preemption. Two minutes before the time limit Slurm sends
 # USR1 to this script, which sends it to the run. The run writes a checkpoint and ends with exit code 75; the
-# job goes back into the queue and continues there. A run that is killed without a warning continues from its
-# last checkpoint; CHECKPOINT_EVERY says how often it writes one [1epoch].
+# job goes back into the queue and continues there. A run that is killed without a warning is started again from its
+# last checkpoint (jobs/run-again.sh); CHECKPOINT_EVERY says how often it writes one [1epoch].
 #
 #   jobs/slurm/submit.sh --time=08:00:00 jobs/slurm/long-run.sh [options of rueda train]
 #SBATCH --job-name=rueda-long
@@ -16,6 +16,18 @@
 #SBATCH --requeue
 #SBATCH --signal=B:USR1@120
 set -euo pipefail
+
+# Before anything else: a job that preemption puts back is often warned again at once.
+warned=
+child=
+# shellcheck disable=SC2317
+hand_on() {
+  echo "USR1: the time is almost up."
+  warned=yes
+  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true
+}
+trap hand_on USR1
+
 # sbatch runs a copy: then Slurm knows where the script lies. Nothing is looked for in the current folder.
 if [ -z "${RUEDA_ROOT:-}" ]; then
   RUEDA_ROOT=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,37 +38,41 @@ fi
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
-run_again=75 # rueda's exit code for: stopped, saved, to be continued
-step=
-# shellcheck disable=SC2317
-hand_on() {
-  echo "USR1: the time is almost up."
-  [ -z "$step" ] || kill -USR1 "$step" 2>/dev/null || true
-}
-
 # `wait` returns at every signal; then it must be called again.
-await_step() {
+run_command() {
   local code=0
+  "${command[@]}" &
+  child=$!
+  if [ -n "$warned" ]; then # before `child` was set; a process that just begins loses a signal
+    sleep 1
+    kill -USR1 "$child" 2>/dev/null || true
+  fi
   while true; do
-    wait "$step" && code=0 || code=$?
-    kill -0 "$step" 2>/dev/null || return "$code"
+    wait "$child" && code=0 || code=$?
+    kill -0 "$child" 2>/dev/null || break
   done
+  child=
+  return "$code"
 }
 
-check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
+# Ends the job, which continues later if the warning came before the run could take it.
+finish() { # exit code
+  if [ -n "$warned" ] && [ "$1" -ne 0 ] && [ "$1" -ne 2 ] && [ "$1" -ne "$back_in_queue" ]; then
+    "$RUEDA_ROOT/jobs/slurm/requeue.sh"
+  fi
+  exit "$1"
+}
+
+back_in_queue=75
+was_warned=138 # as a command that the warning ends
+code=0
+prepare_doctor "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
+run_command || code=$?
+[ -z "$warned" ] || [ "$code" -ne 0 ] || code=$was_warned
+[ "$code" -eq 0 ] || finish "$code"
 prepare "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/high-accuracy.toml" "${data[@]}" \
   --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --checkpoint-every "${CHECKPOINT_EVERY:-1epoch}" \
   --resume auto "$@"
-trap hand_on USR1
-"${command[@]}" &
-step=$!
-code=0
-await_step || code=$?
-
-if [ "$code" -eq "$run_again" ]; then
-  echo "Stopped with its state saved: back into the queue."
-  scontrol requeue "$SLURM_JOB_ID"
-elif [ "$code" -ne 0 ]; then
-  echo "The run ended with exit code $code and is not repeated."
-fi
-exit "$code"
+command=("$RUEDA_ROOT/jobs/run-again.sh" --requeue -- "${command[@]}")
+run_command || code=$?
+finish "$code"

@@ -36,6 +36,14 @@ void set_where_nobody_has(const char* name, const char* value) {
   if (std::ranges::count(set, name, &FileSetting::name) == 0) setenv(name, value, 0);
 }
 
+/// MPI_Init ends the process by itself: advice has to come before it.
+void tell_of_missing_pmix() {
+  const std::string advice = missing_pmix(environment_variable);
+  if (advice.empty() || !speaks_for_all()) return;
+  if (mpi_library_version().starts_with("Open MPI v4"))
+    fmt::print(stderr, "warning: {}\n", one_line(advice));  // nothing is logged yet
+}
+
 }  // namespace
 
 Session::Session(ThreadLevel level, ThreadLevel needed) {
@@ -44,6 +52,7 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
   if (initialized != 0) throw RunError("MPI is already initialised; a process has one MPI session");
   prefer_tcp_streams();
   leave_ucx_out_of_windows();
+  tell_of_missing_pmix();
   take_mpi_turn();
   int provided = MPI_THREAD_SINGLE;
   call_mpi("MPI_Init_thread", MPI_Init_thread, nullptr, nullptr, mpi_level(level).level, &provided);

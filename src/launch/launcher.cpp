@@ -115,6 +115,16 @@ void check_launch(const Environment& environment, int size) {
   }
 }
 
+std::string missing_pmix(const Environment& environment) {
+  const bool in_step = !variable_text(environment, "SLURM_STEP_ID").empty();
+  if (!in_step || environment("PMIX_NAMESPACE") != nullptr) return {};
+  const auto launch = launch_of(environment);
+  if (launch && launch->told_by == kOpenMpi.size) return {};
+  return "srun started this process without PMIx (SLURM_STEP_ID is set, PMIX_NAMESPACE is not). If "
+         "Open MPI ends it now, start it with `srun --mpi=pmix`; in a shell of `srun --pty`, with "
+         "`mpirun -n 1`";
+}
+
 int launcher_rank(const Environment& environment) {
   if (environment("TORCHELASTIC_RUN_ID") != nullptr)  // others set RANK for every shell, too
     if (const auto rank = number(environment, "RANK")) return *rank;

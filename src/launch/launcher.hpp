@@ -50,6 +50,10 @@ bool has_peers();
 /// below Slurm; the others only matter to a process that is alone.
 void check_launch(const Environment& environment, int size);
 
+/// The advice for a step of srun that offers no PMIx (--mpi=none, --mpi=pmi2), empty elsewhere.
+/// Most builds of Open MPI 4 end such a process in MPI_Init, with advice to build Open MPI anew.
+std::string missing_pmix(const Environment& environment);
+
 /// This process's number as the launcher counts, 0 if no launcher says. When
 /// check_launch refuses, every process holds rank 0 of its own world: the one
 /// with launcher rank 0 reports for all.

@@ -258,6 +258,7 @@ std::string fault_line(const InjectedFault& fault) {
 }  // namespace
 
 int run_train(const TrainConfig& asked, const std::string& command_line) {
+  listen_for_stop_signals();  // before MPI starts, which takes a minute in some containers
   StartupClock clock;
   TrainConfig config = asked;
   std::optional<Resuming> resuming;
@@ -274,7 +275,6 @@ int run_train(const TrainConfig& asked, const std::string& command_line) {
                                config.training.eval_every = 0;
                            }};
   return run_job(request, [&](Job& job) {
-    listen_for_stop_signals();
     refuse_transport(job, config);
     clock.lap("mpi");
     const AgreedData data = agree_on_data(job.world(), config);

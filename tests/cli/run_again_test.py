@@ -12,12 +12,14 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from rueda_runs import main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh"
 LIMIT = 20  # seconds
+OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe"
 
 
 class RunAgainCase(unittest.TestCase):
@@ -26,7 +28,7 @@ class RunAgainCase(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
 
-    def start(self, script, *options, words=(), ignored=(), **limits):
+    def start(self, script, *options, words=(), ignored=(), probe="sh ./probe", **limits):
         """Runs a shell script in place of mpirun; each start is a line of `starts`. Limits: those of the script, by name."""
         (self.folder / "launch").write_text('echo "$@" >> starts\n' + script, encoding="utf-8")
         command = [SCRIPT]
@@ -35,7 +37,9 @@ class RunAgainCase(unittest.TestCase):
             change = "; ".join(f"{names[name]}.{name} = {value}" for name, value in limits.items())
             command = [sys.executable, "-c", f"import sys, run_again, run_again_hosts; {change}; sys.exit(run_again.main())"]
         command += [*options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
-        env = {**os.environ, "RUEDA_PROBE": "sh ./probe", "PYTHONPATH": str(SCRIPT.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**os.environ, "PYTHONPATH": str(SCRIPT.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+        if probe:
+            env["RUEDA_PROBE"] = probe
 
         def prepare():
             for number in ignored:
@@ -80,9 +84,11 @@ class RunAgainCase(unittest.TestCase):
 
 
 class Prepares(RunAgainCase):
+    shown = OVERSUBSCRIBE
+
     def variable(self, **env):
         """What a launcher finds, of which nothing is set before."""
-        words = ["sh", "-c", 'echo "${OMPI_MCA_rmaps_base_oversubscribe:-unset}"', "sh"]
+        words = ["sh", "-c", f'echo "${{{self.shown}:-unset}}"', "sh"]
         words += ["--run-dir", "run", "--checkpoint-every", "1step"]
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "SLURM_"))}
         done = subprocess.run([*self.command, *words], cwd=self.folder, env={**clean, **env}, capture_output=True,
@@ -97,6 +103,17 @@ class Prepares(RunAgainCase):
     def test_in_a_job_the_site_decides(self):
         self.command = [SCRIPT, "--"]
         self.assertEqual(self.variable(SLURM_JOB_ID="1"), "unset")
+        self.assertEqual(self.variable(SLURM_JOB_ID="1", SLURM_STEP_ID="4294967290"), "unset")  # salloc's shell
+
+    def test_a_shell_that_is_a_step_shares_its_cores(self):
+        self.command = [SCRIPT, "--"]
+        self.shown = "SLURM_OVERLAP"
+        step = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0"}
+        self.assertEqual(self.variable(**step), "1")
+        self.assertEqual(self.variable(SLURM_JOB_ID="1"), "unset")
+        self.assertEqual(self.variable(**{**step, "SLURM_STEP_ID": "4294967290"}), "unset")
+        self.shown = OVERSUBSCRIBE
+        self.assertEqual(self.variable(**step), "1")
 
 
 class Stops(RunAgainCase):
@@ -252,6 +269,99 @@ class Hosts(RunAgainCase):
                 self.assertEqual((code, starts), (2, []), err)
                 self.assertIn("line 1 of hosts", err)
                 self.assertFalse((self.folder / "ran").exists())
+
+
+class InAJob(RunAgainCase):
+    """With --requeue, under a Slurm that only pretends."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "bin").mkdir()
+        self.add("scontrol", 'case "$1 $2" in "show hostnames") echo n1; echo n2;; "show job") echo "   ExcNodeList=n9";;'
+                 ' *) echo "$@" >> told;; esac')  # fmt: skip
+        self.add("srun", 'case $* in *--nodelist\\ $(cat lost 2>/dev/null || echo none)\\ *) exit 1;; esac')
+        job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]", "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        patch = unittest.mock.patch.dict(os.environ, job)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def add(self, name, script):
+        (self.folder / "bin" / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (self.folder / "bin" / name).chmod(0o755)
+
+    def run_job(self, script, then=lambda job: None, options=("--requeue",)):
+        """Exit code, number of starts, and what scontrol was told."""
+        for name in ("told", "starts", "ready"):
+            (self.folder / name).unlink(missing_ok=True)
+        job = self.start(script, *options, probe=None)
+        then(job)
+        code, self.errors, starts = self.ended(job)
+        told = self.folder / "told"
+        return code, len(starts), told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+
+    def warn(self, number):
+        def then(job):
+            self.wait_for("ready")
+            job.send_signal(number)
+
+        return then
+
+    def test_a_killed_rank_is_started_again_where_it_is(self):
+        self.assertEqual(self.run_job('[ "$(wc -l < starts)" = 3 ] || exit 137'), (0, 3, []))
+
+    def test_a_saved_state_goes_back_into_the_queue(self):
+        self.assertEqual(self.run_job("exit 75"), (75, 1, ["requeue 7"]))
+        for code in (0, 2):
+            self.assertEqual(self.run_job(f"exit {code}"), (code, 1, []))
+
+    def test_an_element_of_an_array_goes_back_alone(self):
+        element = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}
+        with unittest.mock.patch.dict(os.environ, element):
+            self.assertEqual(self.run_job("exit 75"), (75, 1, ["requeue 7_2"]))
+
+    def test_a_lost_node_is_left_out_besides_those_that_were(self):
+        (self.folder / "lost").write_text("n2", encoding="utf-8")
+        self.assertEqual(self.run_job("exit 1"), (75, 1, ["requeue 7", "update JobId=7 ExcNodeList=n2,n9"]))
+        self.assertIn("n2 does not answer and is left out", self.errors)
+
+    def test_who_did_not_ask_for_the_queue_stays(self):
+        (self.folder / "lost").write_text("n2", encoding="utf-8")
+        self.assertEqual(self.run_job('[ "$(wc -l < starts)" = 2 ] || exit 1', options=()), (0, 2, []))
+        self.assertEqual(self.run_job("exit 75", options=()), (75, 1, []))
+
+    def test_where_no_node_answers_none_is_to_blame(self):
+        self.add("srun", "exit 1")
+        self.assertEqual(self.run_job('[ "$(wc -l < starts)" = 2 ] || exit 1'), (0, 2, []))
+
+    def test_it_gives_up_as_elsewhere(self):
+        code, starts, told = self.run_job("exit 1", options=["--most=2", "--requeue"])
+        self.assertEqual((code, starts, told), (1, 2, []))
+
+    def test_a_warning_that_the_run_does_not_take(self):
+        hangs = "touch ready; while :; do sleep 0.05; done"
+        for code in (138, 143, 1):
+            told = self.run_job(f"trap 'exit {code}' USR1; {hangs}", self.warn(signal.SIGUSR1))
+            self.assertEqual(told, (75, 1, ["requeue 7"]))
+        for code in (0, 2):
+            told = self.run_job(f"trap 'exit {code}' USR1; {hangs}", self.warn(signal.SIGUSR1))
+            self.assertEqual(told[2], [])
+
+    def test_a_cancelled_job_stays_cancelled(self):
+        for code in (75, 143):
+            told = self.run_job(f"trap 'exit {code}' TERM; touch ready; while :; do sleep 0.05; done", self.warn(signal.SIGTERM))
+            self.assertEqual((told[0], told[2]), (code, []))
+
+    def test_a_slurm_that_refuses(self):
+        self.add("scontrol", "echo no >&2; exit 1")
+        self.assertEqual(self.run_job("exit 75"), (75, 1, []))
+        self.assertIn("the job could not be put back into the queue: no", self.errors)
+        (self.folder / "lost").write_text("n2", encoding="utf-8")
+        self.add("scontrol", 'case "$1 $2" in "show hostnames") echo n1; echo n2;; *) exit 1;; esac')
+        self.assertEqual(self.run_job('[ "$(wc -l < starts)" = 2 ] || exit 1'), (0, 2, []))
+
+    def test_outside_of_a_job(self):
+        os.environ.pop("SLURM_JOB_ID")
+        self.assertEqual(self.run_job("exit 75"), (2, 0, []))
 
 
 class Refusals(RunAgainCase):

@@ -459,6 +459,7 @@ class RefusalTest(ScaleCase):
         self.refused([*some, "--nodes", "2"], "2 nodes are needed, and the allocation has 1", **job)
         srun = [*some, "--launcher", "srun", "--ranks-per-node"]
         self.refused([*srun, "3"], "3 ranks per node with 2 threads", "4 cores", **job)
+        self.refused([*srun, "5"], "4 cores per node: ask Slurm for --ntasks-per-node=5", **job)
         self.refused([*some, "--launcher", "mpirun", "--ranks-per-node", "3"], "2 tasks", **job)
         self.scale(*some, "--launcher", "mpirun", "--ranks-per-node", "2", **job)
 

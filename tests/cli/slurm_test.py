@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -343,12 +344,61 @@ class LongRunTest(SlurmCase):
             self.assertEqual(facts["Restarts"], str(restarts), text)
             self.assertEqual(text.count("note: resumes from"), restarts, text)
             self.assertEqual(text.count(f"Epoch 1/{EPOCHS}"), 1, text)
-            self.assertIn("Stopped with its state saved: back into the queue.", text)
+            self.assertIn("run-again: back into the queue", text)
             record = self.record("runs", f"rueda-long-{facts['JobId']}")
             self.assertEqual(len(record["epochs"]), EPOCHS)
             self.assertTrue(1 <= len(record["resumptions"]) <= restarts, record["resumptions"])
             curves.add(tuple(epoch["parameter_hash"] for epoch in record["epochs"]))
         self.assertEqual(len(curves), 1)
+
+
+class WarnedTest(unittest.TestCase):
+    """long-run.sh whose warning comes before the run, under a Slurm that only pretends."""
+
+    def job(self, srun, warned_at="", **changes):
+        """The exit code, the output, and what scontrol was told. The warning comes when `warned_at` is there."""
+        with tempfile.TemporaryDirectory(prefix="rueda-warned-") as name:
+            folder = Path(name)
+            (folder / "bin").mkdir()
+            for program, text in (("srun", srun), ("scontrol", '[ "$1" = show ] || echo "$@" >>told')):
+                (folder / "bin" / program).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+                (folder / "bin" / program).chmod(0o755)
+            job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1", "SLURM_JOB_NAME": "long",
+                   "SLURM_SUBMIT_DIR": name, "SLURM_JOB_PARTITION": "p", "RUEDA_SITE": "cpu"}  # fmt: skip
+            path = f"{folder / 'bin'}:{os.environ['PATH']}"
+            process = subprocess.Popen([JOBS / "long-run.sh"], env=environment({"PATH": path, **job, **changes}), cwd=name,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+            deadline = time.monotonic() + 20
+            while warned_at and not (folder / warned_at).exists():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
+            if warned_at:
+                process.send_signal(signal.SIGUSR1)
+            out, _ = process.communicate(timeout=60)
+            told = folder / "told"
+            return process.returncode, out, told.read_text(encoding="utf-8") if told.exists() else ""
+
+    def test_while_the_doctor_runs(self):
+        code, out, told = self.job('case $* in *" doctor "*) touch doctor; exec sleep 60;; esac; touch trained', "doctor")
+        self.assertEqual((code, told), (138, "requeue 7\n"), out)
+
+    def test_between_the_doctor_and_the_run(self):
+        """The doctor ends as usual, and the run is not begun."""
+        doctor = "*' doctor '*) trap '' USR1; touch doctor; sleep 0.5;; *) touch train; exec sleep 60;;"
+        code, out, told = self.job(f"case $* in {doctor} esac", "doctor")
+        self.assertEqual((code, told), (138, "requeue 7\n"), out)
+
+    def test_while_ranks_have_no_handler(self):
+        code, out, told = self.job('case $* in *" train "*) touch train; exec sleep 60;; esac', "train")
+        self.assertEqual((code, told), (75, "requeue 7\n"), out)
+
+    def test_the_doctor_can_be_left_out(self):
+        self.assertIn("doctor", self.job('echo "$*"')[1])
+        self.assertNotIn("doctor", self.job('echo "$*"', RUEDA_DOCTOR="off")[1])
+
+    def test_what_the_doctor_refuses_is_not_repeated(self):
+        code, out, told = self.job('case $* in *" doctor "*) exit 1;; esac; touch trained')
+        self.assertEqual((code, told), (1, ""), out)
 
 
 class SiteTest(unittest.TestCase):

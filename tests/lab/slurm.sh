@@ -13,6 +13,7 @@
 #   LAB_SLURM_NODES   nodes n1, n2, ... (2)
 #   LAB_SLURM_CPUS    cores that each node claims (4)
 #   LAB_SLURM_GPUS    GPUs that each node claims (4)
+#   LAB_SLURM_TIMEOUT seconds after which a node that does not answer is given up (300, which is Slurm's own default)
 #   LAB_SLURM_PORT    first of NODES + 1 free ports on the loopback device (26817)
 set -euo pipefail
 
@@ -46,6 +47,7 @@ ClusterName=lab
 SlurmctldHost=$controller(127.0.0.1)
 SlurmctldPort=$port
 SlurmUser=root
+SlurmdTimeout=${LAB_SLURM_TIMEOUT:-300}
 SlurmdUser=root
 AuthInfo=socket=$dir/munge/socket,cred_expire=5
 StateSaveLocation=$dir/state

@@ -18,6 +18,9 @@
 : "${RUEDA_LAUNCHER:=srun}"
 : "${RUEDA_MPI:=pmix}"
 
+# `off` leaves the doctor out of jobs, for example of those that end in two minutes.
+: "${RUEDA_DOCTOR:=on}"
+
 # Paths. The program: built here, or in the bin of a bundle. The data: as for `rueda train --data`; empty
 # for those of the recipes.
 [ -x "$RUEDA_ROOT/bin/rueda" ] && : "${RUEDA:=$RUEDA_ROOT/bin/rueda}"

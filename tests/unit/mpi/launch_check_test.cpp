@@ -90,6 +90,17 @@ TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
   }
 }
 
+TEST_CASE("a step of srun without PMIx is told, and nothing else", "[launch_check]") {
+  const Variables in_step = with(step(2, 0), {{"SLURM_STEP_ID", "0"}});
+  const auto told = [](const Variables& variables) { return missing_pmix(environment(variables)); };
+  CHECK_THAT(told(in_step), Contains("srun --mpi=pmix"));
+  CHECK_THAT(told(with(in_step, {{"PMI_SIZE", "2"}, {"PMI_RANK", "0"}})), Contains("srun"));
+  CHECK(told(with(in_step, {{"PMIX_NAMESPACE", "slurm.pmix.7.0"}})).empty());
+  CHECK(told(with(in_step, {{"OMPI_COMM_WORLD_SIZE", "2"}})).empty());
+  CHECK(told(kJobScript).empty());
+  CHECK(told({}).empty());
+}
+
 TEST_CASE("the launcher's rank tells who speaks", "[launch_check]") {
   CHECK(launcher_rank(environment({})) == 0);
   CHECK(launcher_rank(environment({{"SLURM_PROCID", "3"}})) == 3);
