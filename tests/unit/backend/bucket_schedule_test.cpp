@@ -89,6 +89,8 @@ TEST_CASE("chosen buckets are nearly as good as the best of any size", "[cost]")
   // Where only messages cost, one sum; where only bytes do, and all else is hidden, a short last.
   CHECK(choose_bucket_mb(graph, {.alpha = 1, .beta = 0}, 0.1) == 0);
   CHECK(choose_bucket_mb(graph, {.alpha = 0, .beta = 1e-8}, 0.45) > 0);
+  // All sums take half a per cent of backward: less than the percent that is worth more of them.
+  CHECK(choose_bucket_mb(graph, {.alpha = 0, .beta = 0.005 * 0.9 / all}, 0.9) == 0);
 }
 
 TEST_CASE("buckets as a run had them", "[cost]") {

@@ -118,6 +118,8 @@ TEST_CASE("what was removed is refused with what to use", "[command_line]") {
              Contains("--wire-error-feedback was removed: ") && Contains("--wire bf16"));
   CHECK_THAT(refusal({"train", "--reduce-table", "t.json"}),
              Contains("--reduce-table was removed: ") && Contains("--all-reduce auto"));
+  CHECK_THAT(refusal({"train", "--Reduce_Table", "t.json"}),
+             Contains("--Reduce_Table was removed: ") && Contains("--all-reduce auto"));
   CHECK_THAT(refusal({"bench", "all-reduce", "--reduce-table=t.json"}), Contains("was removed: "));
   CHECK_THAT(refusal({"bench", "tune", "--out", "t.json"}),
              Contains("tune was removed: ") && Contains("rueda bench all-reduce"));
