@@ -7,7 +7,7 @@ usage: plot_confusion.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 
 from reader import start
 from reader.base.files import save_figure
-from reader.charts.report import checked_evaluation
+from reader.charts.report_file import checked_evaluation
 
 
 def draw(record, picture):

@@ -10,7 +10,7 @@ Reads REPORT_DIR/report.json; writes REPORT_DIR/plots/*.png and *.pdf, REPORT_DI
 import argparse
 
 from reader import start
-from reader.charts.report import read_report
+from reader.charts.report_file import read_report
 
 FORMATS = ("png", "pdf")
 

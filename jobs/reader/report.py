@@ -209,13 +209,12 @@ def _can_draw(options):
     return True
 
 
-def _draw(options):
+def _draw(options, report):
     """Plots, page and slides."""
-    from .charts.report import read_report
+    from .findings.report_json import report_json
     from .page import output
 
-    folder = start.path_of(options.out)
-    output.write_all(folder, read_report(folder), ("png", "pdf"), options.slides)
+    output.write_all(start.path_of(options.out), report_json(report), ("png", "pdf"), options.slides)
     print(f"Drawn: report.html, plots/*.png, plots/*.pdf{', slides.html' if options.slides else ''}")
 
 
@@ -226,7 +225,7 @@ def _write(options, report, draws):
     written = ["report.md, report.json, tables/*.csv", *[f"{layout}.md, {layout}/*.csv" for layout in options.layout]]
     print(f"\nWritten to {printable(options.out, _LONGEST_PATH)}: {', '.join(written)}")
     if draws:
-        _draw(options)
+        _draw(options, report)
     elif options.plots != "off":
         print("No plots and no report.html: there is no Python with matplotlib here. jobs/plot_report.py draws them "
               "elsewhere.")  # fmt: skip

@@ -10,7 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 import made_files  # noqa: E402
+from reader.handin.hand_table import read_hand_table  # noqa: E402
 from reader.runs.places import load_study  # noqa: E402
+from reader.runs.records import read_epochs  # noqa: E402
 from reader.runs.run import (includes_warm_up, middle_epoch, model_of, read_run, steady_epochs)  # noqa: E402
 from reader.runs.steps import read_steps  # noqa: E402
 from reader.start import Unusable  # noqa: E402
@@ -52,6 +54,53 @@ class Folder(unittest.TestCase):
             function(*arguments)
         self.assertNotIn("\n", str(caught.exception))
         return str(caught.exception)
+
+
+class OtherKinds(Folder):
+    """Each kind of file that downloads leave behind is named with its remedy, wherever a text is read."""
+
+    KINDS = ((b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "Git LFS pointer", "git lfs pull"),
+             (b"../.git/annex/objects/a/b\n", "git-annex pointer", "git annex get"),
+             (b"\n<!DOCTYPE HTML>\n<title>Log in</title>\n", "HTML page", "browser"),
+             (b"\xef\xbb\xbf<?xml version='1.0'?><Error/>", "XML text", "download"),
+             (b"PK\3\4" + bytes(40), "zip archive", "unzip"), (b"\x1f\x8b\x08" + bytes(40), "gzip file", "gunzip"),
+             (b"BZh91AY&SY" + bytes(40), "bzip2 file", "bunzip2"), (b"\xfd7zXZ\0" + bytes(9), "xz file", "unxz"),
+             (b"\x28\xb5\x2f\xfd" + bytes(9), "Zstandard file", "unzstd"),
+             (b"7z\xbc\xaf\x27\x1c" + bytes(9), "7z archive", "7z x"),
+             (b"run.json".ljust(257, b"\0") + b"ustar\0" + bytes(250), "tar archive", "tar -xf"))  # fmt: skip
+
+    def test_each_is_named_by_every_reader(self):
+        for name, read in (("run.json", read_run), ("steps.csv", read_steps), ("epochs.csv", read_epochs),
+                           ("table.csv", read_hand_table)):
+            for content, kind, remedy in self.KINDS:
+                with self.subTest(name=name, kind=kind):
+                    said = self.refusal(read, self.write(name, content))
+                    for words in (name, kind, remedy):
+                        self.assertIn(words, said)
+
+    def test_a_table_that_mentions_them_is_read(self):
+        table = read_hand_table(self.write("table.csv", "P,note\n1,<html> of git-lfs\n"))
+        self.assertEqual(table.rows[0].cells, ["1", "<html> of git-lfs"])
+
+
+class OldOptions(Folder):
+    """Version 1.0 had four options for how long the timed backend computes."""
+
+    def compute_of(self, **options):
+        return read_run(sample(options=options).write(self.folder)).options
+
+    def test_they_become_the_one_of_today(self):
+        for old, new in (({"ms": "40", "jitter": 0, "factors": "", "from": None}, "ms=40"),
+                         ({"ms": 7.5, "jitter": 50, "factors": "1,2", "from": None}, "ms=7.5,jitter=50,factors=1:2"),
+                         ({"ms": None, "jitter": "0", "factors": None, "from": "a/run.json"}, "from=a/run.json"),
+                         ({"ms": None, "jitter": 0, "factors": None, "from": None}, None)):
+            with self.subTest(old=old):
+                options = self.compute_of(**{f"compute-{name}": value for name, value in old.items()})
+                self.assertEqual(options["compute"], new)
+                self.assertFalse([name for name in options if name.startswith("compute-")])
+
+    def test_todays_stays(self):
+        self.assertEqual(self.compute_of(compute="ms=40")["compute"], "ms=40")
 
 
 class RunJson(Folder):

@@ -7,6 +7,7 @@ import re
 
 from ..start import Unusable, path_of
 from .definitions import LIMITS
+from .file_kind import HEAD_BYTES, other_kind
 from .files import open_regular, read_at_most
 from .text import printable
 
@@ -31,7 +32,8 @@ class InputFile:
         raise Unusable(f"{self.name}: {why}; {self.remedy}")
 
     def open(self, most_bytes=MOST_BYTES):
-        """A regular file of at most that size, for reading bytes: a pipe or a device might never end. Raises Unusable."""
+        """A regular file of at most that size, for reading the bytes of a text: a pipe or a device might never end. Raises
+        Unusable, also for what is known to be something else, such as an archive."""
         try:
             file = open_regular(self.path)
         except OSError as error:
@@ -40,6 +42,11 @@ class InputFile:
         if size > most_bytes:
             file.close()
             self.refuse(f"it has {size} bytes, more than the {most_bytes} that are read")
+        kind = other_kind(file.read(HEAD_BYTES))
+        if kind:
+            file.close()
+            raise Unusable(f"{self.name}: it is {kind.name}; {kind.remedy}")
+        file.seek(0)
         return file
 
     def read(self, most_bytes=MOST_BYTES):

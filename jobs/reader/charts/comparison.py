@@ -1,9 +1,10 @@
 """Two runs next to each other: how they learned, and where the time of their steps goes."""
 
+from ..base.definitions import PHASES
 from . import curves, phases
 from .chart import Chart
 from ..base.text import rate_text
-from .report import PHASES, entries, text
+from .report import entries, text
 
 _SECTION = "Comparison"
 

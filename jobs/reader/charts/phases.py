@@ -4,11 +4,12 @@ import textwrap
 
 from matplotlib.patches import Patch
 
+from ..base.definitions import PHASES
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
 from ..base.text import rate_text, unit_of_time
 from .quantity import bar_text, ordered, world_of, world_text, remarks_on
-from .report import PHASES, name_of, number
+from .report import name_of, number
 from .style import PHASE_LOOKS, plain
 
 _LEAST_LABELLED = 0.07  # share of the axis that a number needs

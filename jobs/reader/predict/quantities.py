@@ -14,10 +14,6 @@ _SHARES = {"": 1.0, "%": 0.01}
 _AMOUNT = re.compile(r"(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?) ?(\S*)")
 
 
-def _refuse(option, text, remedy):
-    raise Unusable(f"{option} '{printable(text)}': {remedy}")
-
-
 def amount(text, units):
     """A number from 0 on, times what the unit after it stands for; None if it is none."""
     match = _AMOUNT.fullmatch(text) if text.isascii() else None
@@ -25,28 +21,29 @@ def amount(text, units):
     return value * units[match[2]] if value < float("inf") else None
 
 
+def _refuse(option, text, remedy):
+    raise Unusable(f"{option} '{printable(text)}': {remedy}")
+
+
+def _parsed(option, text, units, remedy):
+    value = amount(text, units)
+    return _refuse(option, text, remedy) if value is None else value
+
+
 def parse_seconds(option, text):
     """Seconds, of s, ms, us or ns; 0 is allowed. Raises Unusable."""
-    value = amount(text, _SECONDS)
-    if value is None:
-        _refuse(option, text, "give a time with its unit, as 5us, 544ms or 1.5s")
-    return value
+    return _parsed(option, text, _SECONDS, "give a time with its unit, as 5us, 544ms or 1.5s")
 
 
 def parse_rate(option, text):
     """Bytes per second, above 0. Raises Unusable."""
-    value = amount(text, _RATES)
-    if not value:
-        _refuse(option, text, "give a rate above 0 with its unit, as 10GB/s, 118MB/s or 1Gbit/s")
-    return value
+    remedy = "give a rate above 0 with its unit, as 10GB/s, 118MB/s or 1Gbit/s"
+    return _parsed(option, text, _RATES, remedy) or _refuse(option, text, remedy)
 
 
 def parse_share(option, text):
     """A share, as 20% or 0.2; from 0 on. Raises Unusable."""
-    value = amount(text, _SHARES)
-    if value is None:
-        _refuse(option, text, "give a share, as 20% or 0.2")
-    return value
+    return _parsed(option, text, _SHARES, "give a share, as 20% or 0.2")
 
 
 def _continue_to(ranks, last):

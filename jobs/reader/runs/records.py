@@ -85,27 +85,30 @@ def read_epochs(path):
     return {int(row["epoch"]): row for row in numbers if 0 < row.get("epoch", 0) < 1e15}
 
 
-def _check_epochs_csv(check, folder):
+def _read_beside(check, name, code, read):
+    """What `read` makes of this file beside run.json; None, with a remark, where it cannot be read."""
+    file = Path(check.run.file).parent / name
     try:
-        table = read_epochs(folder / EPOCHS_NAME)
+        return read(file)
     except Unusable as error:
-        return check.add("epochs-csv", f"its epochs.csv cannot be compared ({error})", path_of(folder / EPOCHS_NAME).exists())
-    for epoch in check.run.epochs:
+        check.add(code, f"its {name} cannot be compared ({error})", path_of(file).exists())
+        return None
+
+
+def _check_epochs_csv(check):
+    table = _read_beside(check, EPOCHS_NAME, "epochs-csv", read_epochs)
+    for epoch in check.run.epochs if table is not None else ():
         row = table.get(epoch.epoch)
         if row is None:
             check.add("epochs-csv", f"epoch {epoch.epoch} of run.json is not in epochs.csv")
             continue
         for column, recorded in _in_run_json(epoch).items():
             check.compare("epochs-csv", f"{column} of epoch {epoch.epoch}", recorded, row.get(column, math.nan), "in epochs.csv")
-    return None
 
 
-def _check_steps_csv(check, folder):
-    try:
-        tables = read_steps(folder / STEPS_NAME)
-    except Unusable as error:
-        return check.add("steps-csv", f"its steps.csv cannot be compared ({error})", path_of(folder / STEPS_NAME).exists())
-    for epoch in check.run.epochs:
+def _check_steps_csv(check):
+    tables = _read_beside(check, STEPS_NAME, "steps-csv", read_steps)
+    for epoch in check.run.epochs if tables is not None else ():
         table = tables.get(epoch.epoch)
         if table is None or table["rank"].shape[1] != len(epoch.of_ranks):
             if epoch.resumed_at_step is None:  # else an earlier process may have taken them
@@ -117,7 +120,6 @@ def _check_steps_csv(check, folder):
             for name, by_rank in sums.items():
                 check.compare("steps-csv", f"{name} of rank {number} in epoch {epoch.epoch}", recorded[name],
                               float(by_rank[number]), "as a sum over steps.csv")
-    return None
 
 
 def _check_epoch(check, epoch):
@@ -211,8 +213,8 @@ def remarks_on_run(run):
     if not any(path_of(folder / name).exists() for name in (EPOCHS_NAME, STEPS_NAME)):
         check.add("alone", "there is neither epochs.csv nor steps.csv beside its run.json, which nothing confirms so", False)
     else:
-        _check_epochs_csv(check, folder)
-        _check_steps_csv(check, folder)
+        _check_epochs_csv(check)
+        _check_steps_csv(check)
     for epoch in run.epochs:
         _check_epoch(check, epoch)
     _check_summary(check)

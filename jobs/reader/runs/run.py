@@ -159,6 +159,24 @@ def _read_ranks(run, j):
         run.startup = {item: range_of(startup, item) for item, _ in startup.members()}
 
 
+def _number_as_text(value):
+    return f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value or ""
+
+
+def _joined_compute(options):
+    """Version 1.0 had four options that said how long the timed backend computes: they become the one of today, as
+    src/record/recorded_options.cpp writes it."""
+    if "compute-ms" not in options:
+        return options
+    others = {name: value for name, value in options.items() if not name.startswith("compute-")}
+    jitter, factors = (options.get(f"compute-{name}") for name in ("jitter", "factors"))
+    parts = {"ms": options["compute-ms"], "jitter": None if jitter in (0, "0") else jitter,
+             "factors": factors.replace(",", ":") if isinstance(factors, str) else factors,
+             "from": options.get("compute-from")}  # fmt: skip
+    texts = {name: _number_as_text(value) for name, value in parts.items()}
+    return {**others, "compute": ",".join(f"{name}={text}" for name, text in texts.items() if text) or None}
+
+
 def _read_texts(run, j):
     run.outcome = j.text("outcome")
     run.failure = j.text_if_any("failure")
@@ -166,7 +184,7 @@ def _read_texts(run, j):
         if j.has(name):
             setattr(run, name, j.raw_text(name))
     run.versions = {name: version.text() for name, version in j.fields("versions")}
-    run.options = {name: option.value for name, option in j.fields("config")}
+    run.options = _joined_compute({name: option.value for name, option in j.fields("config")})
     run.precision = j.at("config").text_if_any("precision")
 
 

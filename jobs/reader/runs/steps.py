@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy
 
 from ..base.definitions import FILES
-from ..base.files import open_regular
 from ..base.json_view import InputFile
 from ..start import Unusable
 
@@ -30,7 +29,7 @@ def _lines_by_epoch(file, wanted):
     """(names of columns, {epoch: lines}). Lines stand epoch by epoch, and each begins with the number of its own."""
     keys = None if wanted is None else {str(epoch).encode() for epoch in wanted}
     found = {}
-    with open_regular(file.path) as stream:
+    with file.open(_MOST_BYTES) as stream:
         lines = _lines(file, stream)
         names = next(lines, b"").decode("ascii", "replace").split(",")
         for line in lines:
@@ -60,10 +59,7 @@ def read_steps(path, wanted=None):
     """{epoch: {column: array [step][rank]}} of a steps.csv, for the epochs `wanted`, or all. An epoch in which a rank lacks a
     step is left out. Memory does not grow with other epochs. Raises Unusable."""
     file = InputFile(path, _REMEDY)
-    try:
-        names, found = _lines_by_epoch(file, wanted)
-    except OSError as error:
-        file.refuse(f"it cannot be read: {error.strerror}")
+    names, found = _lines_by_epoch(file, wanted)
     for name in ("epoch", "step", "rank", "samples", "global_samples", "seconds", "all_reduce"):
         if name not in names:
             file.refuse(f"it has no column {name}")

@@ -211,7 +211,7 @@ def _tell_options_apart(observations):
     for name in options_by_timing("variant"):
         if name == "balance":
             _tell_ranks_apart(observations, _balance_text, "balance by hand")
-        elif name.partition("-")[0] != "compute":
+        elif name != "compute":
             _tell_apart(observations, name, [option_text(run, name) for run in runs])
     _tell_ranks_apart(observations, _factors_text, "compute factors by rank")
     for part in ("from", "jitter", "ms"):
