@@ -1,15 +1,13 @@
 #include "mpi/session/communicator.hpp"
 
-#include <array>
-#include <bit>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
 #include "base/split.hpp"
+#include "mpi/session/clock_tree.hpp"
 #include "mpi/session/mpi_call.hpp"
 
 namespace rueda {
@@ -38,35 +36,6 @@ void append(std::vector<RankGroup::Bytes>& to, const Round& round, const RankGro
     const auto begin = from.begin() + round.offsets[r];
     to[r].insert(to[r].end(), begin, begin + round.counts[r]);
   }
-}
-
-constexpr int kTrips = 10;
-
-/// A double as the two floats' bits that messages carry.
-using Words = std::array<float, 2>;
-
-/// Rank 0's side: answers each message with the time.
-void answer(Communicator& ranks, int peer) {
-  for (int trip = 0; trip < kTrips; ++trip) {
-    Words question{};
-    ranks.sendrecv({}, peer, question, peer);
-    const auto time = std::bit_cast<Words>(steady_seconds());
-    ranks.sendrecv(time, peer, {}, peer);
-  }
-}
-
-ClockOffset ask(Communicator& ranks) {
-  ClockOffset best{0, std::numeric_limits<double>::infinity()};
-  for (int trip = 0; trip < kTrips; ++trip) {
-    Words answer{};
-    const double begin = steady_seconds();
-    ranks.sendrecv(answer, 0, {}, 0);
-    ranks.sendrecv({}, 0, answer, 0);
-    const double end = steady_seconds();
-    const double error = (end - begin) / 2;
-    if (error < best.error) best = {std::bit_cast<double>(answer) - (begin + error), error};
-  }
-  return best;
 }
 
 }  // namespace
@@ -198,9 +167,7 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
 }
 
 ClockOffset Communicator::clock_offset() {
-  if (rank() != 0) return ask(*this);
-  for (int peer = 1; peer < size(); ++peer) answer(*this, peer);
-  return {};
+  return compare_clocks(*this, [] { return steady_seconds(); });
 }
 
 }  // namespace rueda

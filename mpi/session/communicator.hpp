@@ -59,9 +59,7 @@ class Communicator final : public RankGroup {
   std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override {
     return collect(mine, root);
   }
-  /// By messages to rank 0 and back, one rank after another; the shortest trip
-  /// counts, half of which is the error (Cristian, Distributed Computing 3,
-  /// 1989).
+  /// By messages along a tree (compare_clocks).
   ClockOffset clock_offset() override;
 
  private:

@@ -271,6 +271,14 @@ std::string evaluation_time(const RunRecord& run) {
   return with_unit(evaluation_seconds(run));
 }
 
+/// Of the whole run; empty where an older version trained some of it.
+std::string bookkeeping_time(const RunRecord& run) {
+  const double seconds = bookkeeping_seconds(run);
+  if (run.epochs.empty() || std::isnan(seconds)) return "";
+  return fmt::format("{} between steps, of these {} comparing clocks", with_unit(seconds),
+                     with_unit(clock_seconds(run)));
+}
+
 std::string longest_gap(const RunRecord& run) {
   if (!run.longest_gap) return "";
   return gap_text(*run.longest_gap, run.ranks);
@@ -300,12 +308,13 @@ std::string totals(const RunRecord& run) {
   const StepBreakdown b = shown_steps(run).first;
   return "Totals\n" + entry("outcome", outcome(run)) + entry("start-up", startup_time(run)) +
          entry("training", training_time(run)) + entry("steady epoch", steady(run)) +
-         entry("evaluation", evaluation_time(run)) + entry("all together", whole_time(run)) +
-         entry("target", target(run)) + entry("energy", energy_text(run)) +
-         entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
-         entry("images/rank", images_per_rank(run)) + entry("audit", audit_text(run)) +
-         entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
-         entry("advice", own_advice(run, b)) + entry("parameter hash", last_hash(run));
+         entry("evaluation", evaluation_time(run)) + entry("bookkeeping", bookkeeping_time(run)) +
+         entry("all together", whole_time(run)) + entry("target", target(run)) +
+         entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
+         entry("longest gap", longest_gap(run)) + entry("images/rank", images_per_rank(run)) +
+         entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
+         entry("all-reduce", communication_text(run, b)) + entry("advice", own_advice(run, b)) +
+         entry("parameter hash", last_hash(run));
 }
 
 std::string files(const RunRecord& run) {
@@ -324,14 +333,6 @@ constexpr const char* kDefinitions =
     "slowest rank's busy time; busbw = algbw x 2(P-1)/P. More: docs/metrics.md.";
 
 }  // namespace
-
-std::string audit_text(const RunRecord& run) {
-  if (run.config.checks.audit_every == 0) return "";
-  std::string steps = counted(run.audit.steps, "step");
-  if (run.config.checks.audit_by == AuditBy::self) steps += ", each rank by itself";
-  if (run.audit.findings.empty()) return steps + ", no wrong arithmetic";
-  return steps + ", " + counted(run.audit.findings.size(), "finding");
-}
 
 /// Blocks with a blank line between them; empty ones leave no gap.
 std::string result_table(const RunRecord& run) {

@@ -163,4 +163,12 @@ std::string status_text(const RunStatus& status, double silent, bool colours) {
   return text;
 }
 
+std::string audit_text(const RunRecord& run) {
+  if (run.config.checks.audit_every == 0) return "";
+  std::string steps = counted(run.audit.steps, "step");
+  if (run.config.checks.audit_by == AuditBy::self) steps += ", each rank by itself";
+  if (run.audit.findings.empty()) return steps + ", no wrong arithmetic";
+  return steps + ", " + counted(run.audit.findings.size(), "finding");
+}
+
 }  // namespace rueda

@@ -243,6 +243,14 @@ double evaluation_seconds(const RunRecord& run) {
   return seconds;
 }
 
+double bookkeeping_seconds(const RunRecord& run) {
+  return sum_of(values_of(run.epochs, &EpochRecord::bookkeeping_seconds));
+}
+
+double clock_seconds(const RunRecord& run) {
+  return sum_of(values_of(run.epochs, &EpochRecord::clock_seconds));
+}
+
 Energy run_energy(const RunRecord& run) {
   if (run.epochs.empty()) return {};
   const auto energies = values_of(run.epochs, &EpochRecord::energy);

@@ -99,6 +99,9 @@ inline constexpr std::array kDeviceQuantities = {
 /// Over all epochs.
 double training_seconds(const RunRecord& run);
 double evaluation_seconds(const RunRecord& run);
+/// NaN where an epoch does not know its own.
+double bookkeeping_seconds(const RunRecord& run);
+double clock_seconds(const RunRecord& run);
 
 /// The energy of the steps of all epochs, those of earlier processes included. It
 /// is unknown where one epoch does not know its own.

@@ -128,6 +128,8 @@ RunSummary summary_of(const RunRecord& run) {
           .startup_seconds = startup_seconds(run.ranks),
           .training_seconds = training_seconds(run),
           .evaluation_seconds = evaluation_seconds(run),
+          .bookkeeping_seconds = bookkeeping_seconds(run),
+          .clock_seconds = clock_seconds(run),
           .total_seconds = run.total_seconds,
           .seconds_to_target = run.seconds_to_target,
           .energy = run_energy(run)};

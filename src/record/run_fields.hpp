@@ -156,6 +156,8 @@ inline const std::tuple kEpochTimeFields{
     Field{"seconds", &EpochRecord::seconds},
     Field{"images_per_second", &EpochRecord::images_per_second, or_nan},
     Derived{"images_per_second_per_rank", images_per_second_per_rank},
+    Field{"bookkeeping_seconds", &EpochRecord::bookkeeping_seconds, or_nan},
+    Field{"clock_seconds", &EpochRecord::clock_seconds, or_nan},
     Field{"parameter_hash", &EpochRecord::parameter_hash, if_any},
     Field{"phases", &EpochRecord::phases, kPhaseFields, if_any},
     Field{"full_step_seconds", in(&EpochRecord::full_step, &StepBreakdown::slowest), kSpreadFields,
@@ -198,6 +200,8 @@ inline const std::tuple kSummaryFields{
     Field{"startup_seconds", &RunSummary::startup_seconds, or_nan},
     Field{"training_seconds", &RunSummary::training_seconds, or_nan},
     Field{"evaluation_seconds", &RunSummary::evaluation_seconds, or_nan},
+    Field{"bookkeeping_seconds", &RunSummary::bookkeeping_seconds, or_nan},
+    Field{"clock_seconds", &RunSummary::clock_seconds, or_nan},
     Field{"total_seconds", &RunSummary::total_seconds, or_nan},
     Field{"seconds_to_target", &RunSummary::seconds_to_target, if_any},
     Derived{"energy", energy_json}};

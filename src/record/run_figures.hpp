@@ -29,6 +29,7 @@ struct RunSummary {
   EfficiencySeconds efficiency;
   AllSteps all_steps;
   double startup_seconds = NAN, training_seconds = NAN, evaluation_seconds = NAN;
+  double bookkeeping_seconds = NAN, clock_seconds = NAN;
   double total_seconds = NAN;
   std::optional<double> seconds_to_target;
   Energy energy;

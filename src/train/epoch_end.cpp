@@ -24,7 +24,9 @@ bool reached_target(const TrainingConfig& config, const RunRecord& run) {
 EpochEnd::EpochEnd(const TrainerParts& parts, ReplicaCheck& check, StepRecorder& recorder)
     : parts_(parts), config_(parts.config), plan_(parts.plan), check_(check), recorder_(recorder) {
   take_plan();
-  if (parts.resumes) resumed_at_ = parts.from.steps;
+  if (!parts.resumes) return;
+  resumed_at_ = parts.from.steps;
+  if (parts.from.steps > 0) earlier_ = parts.from.seconds;
 }
 
 void EpochEnd::take_plan() {
@@ -36,6 +38,7 @@ void EpochEnd::finish(RunRecord& run, TrainPosition& position) {
   EpochRecord epoch = record(position);
   warn_of_divergence(run, epoch);
   recorder_.gather(run, epoch);
+  epoch.bookkeeping_seconds = bookkeeping_seconds(epoch, position.seconds);
   double spent = position.spent + epoch.seconds;
   if (epoch.test) spent += epoch.test->seconds;
   position = {.epochs = epoch.epoch, .spent = spent, .shares = position.shares};
@@ -48,6 +51,13 @@ void EpochEnd::finish(RunRecord& run, TrainPosition& position) {
       run.profile = parts_.replica.profiled();
     parts_.observer.on_epoch(run);
   });
+}
+
+double EpochEnd::bookkeeping_seconds(const EpochRecord& epoch, double steps) {
+  const double now = parts_.since_start.seconds();
+  double other = steps - std::exchange(earlier_, 0);
+  if (epoch.test) other += epoch.test->seconds;
+  return std::max(0.0, now - std::exchange(noted_, now) - other);
 }
 
 EpochRecord EpochEnd::record(const TrainPosition& position) {

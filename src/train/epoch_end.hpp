@@ -28,6 +28,8 @@ class EpochEnd {
   /// test loss that are not finite, and on replicas that differ.
   void finish(RunRecord& run, TrainPosition& position);
 
+  /// Start-up is over.
+  void begin() { noted_ = parts_.since_start.seconds(); }
   bool is_over(const RunRecord& run, const TrainPosition& position) const;
   /// Notes in `run` whether its last epoch reached the target.
   void note_target(RunRecord& run, const TrainPosition& position) const;
@@ -37,6 +39,7 @@ class EpochEnd {
   void take_plan();
 
  private:
+  double bookkeeping_seconds(const EpochRecord& epoch, double steps);
   /// All but what the recorder gathers.
   EpochRecord record(const TrainPosition& position);
   void warn_of_divergence(const RunRecord& run, const EpochRecord& record) const;
@@ -50,6 +53,8 @@ class EpochEnd {
   StepRecorder& recorder_;
   std::optional<Evaluator> evaluator_;
   std::optional<std::size_t> resumed_at_;
+  double noted_ = 0;    ///< since the program began, until the end of the epoch before
+  double earlier_ = 0;  ///< seconds of the current epoch's steps by an earlier process
 };
 
 }  // namespace rueda

@@ -122,7 +122,7 @@ void StepRecorder::open_epoch() {
   steps_.clear();
   scores_.clear();
   buckets_.clear();
-  clock_.first = note_clock(clock_.first_time);
+  if (!compared_) note_clock();
   group_.barrier();
   energy_ = counters();
 }
@@ -175,7 +175,9 @@ void StepRecorder::end_step(StepRecord step, const InputBusy& input) {
 }
 
 void StepRecorder::close_epoch() {
-  clock_.last = note_clock(clock_.last_time);
+  clock_.first = clock_.last;
+  clock_.first_time = clock_.last_time;
+  note_clock();
   energy_ = counters() - energy_;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].train_loss = double(scores_.at(i).loss) / scores_[i].samples;
@@ -204,6 +206,7 @@ void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
   epoch.clocks = all_gather(group_, clock_);
   book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
   if (!run.config.output.trace.empty()) gather_trace(run, epoch.clocks);
+  epoch.clock_seconds = std::exchange(clock_seconds_, 0);
   epoch.rank_energy = all_gather(group_, energy_);
   epoch.energy = total_energy(epoch.rank_energy, run.ranks) + std::exchange(before_, {0, 0});
   epoch.energy.images = double(epoch.train.samples);
@@ -213,10 +216,12 @@ void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
   append(run.gpu_samples, gather_records(group_, samples));
 }
 
-ClockOffset StepRecorder::note_clock(double& time) {
-  const ClockOffset offset = group_.clock_offset();
-  time = steady_seconds();
-  return offset;
+void StepRecorder::note_clock() {
+  const Stopwatch watch;
+  clock_.last = group_.clock_offset();
+  clock_.last_time = steady_seconds();
+  clock_seconds_ += watch.seconds();
+  compared_ = true;
 }
 
 Energy StepRecorder::counters() {

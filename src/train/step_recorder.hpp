@@ -96,7 +96,8 @@ class StepRecorder {
   void gather(RunRecord& run, EpochRecord& epoch);
 
  private:
-  ClockOffset note_clock(double& time);
+  /// Collective.
+  void note_clock();
   Energy counters();
   void gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks);
 
@@ -112,7 +113,9 @@ class StepRecorder {
   std::vector<StepRecord> steps_;
   std::vector<StepSums> scores_;  ///< of the same steps
   std::vector<BucketRecord> buckets_;
-  ClockFit clock_;
+  ClockFit clock_;  ///< from the end of the epoch before, or its own begin, to its end
+  bool compared_ = false;
+  double clock_seconds_ = 0;  ///< of comparing clocks, of the epoch that runs
   std::vector<TraceSpan> trace_;
   Energy energy_;        ///< at first of the counters, then of the epoch's steps
   Energy before_{0, 0};  ///< of the current epoch's steps by an earlier process

@@ -28,6 +28,7 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
 }
 
 void TrainLoop::run(RunRecord& run) {
+  epoch_end_.begin();
   // Shows that the broadcast arrived, and gives the first step's check something to compare with.
   check_.compare("before the first step");
   epoch_end_.note_target(run, position_);  // an earlier process may have reached it

@@ -1,5 +1,7 @@
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -85,8 +87,33 @@ TEST_CASE("An epoch has the energy between its ends, and the clock at both", "[b
   const RunRecord run = training.train();
   CHECK(run.epochs[0].rank_energy.at(0).gpus == 4 - 2);
   CHECK(run.epochs[1].rank_energy.at(0).gpus == 16 - 8);
-  CHECK(run.epochs[1].clocks.at(0).first.seconds == 3);
-  CHECK(run.epochs[1].clocks.at(0).last.seconds == 4);
+  // The comparison at the end of an epoch is that before the next one, too.
+  CHECK(run.epochs[0].clocks.at(0).first.seconds == 1);
+  CHECK(run.epochs[0].clocks.at(0).last.seconds == 2);
+  CHECK(run.epochs[1].clocks.at(0).first.seconds == 2);
+  CHECK(run.epochs[1].clocks.at(0).last.seconds == 3);
+  CHECK(training.group.ahead == 3);
+}
+
+TEST_CASE("Steps, evaluations and bookkeeping are all of a run", "[backend][trainer]") {
+  struct SlowClocks final : test::OneRank {
+    ClockOffset clock_offset() override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return {};
+    }
+  };
+  SoloTraining training(small_run());
+  SlowClocks group;
+  const Stopwatch watch;
+  const RunRecord run = training.train(group);
+  const double took = watch.seconds();
+  double booked = 0;
+  for (const EpochRecord& epoch : run.epochs) {
+    CHECK(epoch.clock_seconds >= 0.05 * (epoch.epoch == 1 ? 2 : 1));
+    CHECK(epoch.bookkeeping_seconds >= epoch.clock_seconds);
+    booked += epoch.seconds + epoch.test->seconds + epoch.bookkeeping_seconds;
+  }
+  CHECK(booked <= took);
 }
 
 TEST_CASE("An epoch takes as long as its slowest rank", "[backend][trainer]") {

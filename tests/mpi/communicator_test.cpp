@@ -1,16 +1,21 @@
 #include "mpi/session/communicator.hpp"
 
+#include <bit>
+#include <cmath>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include <catch2/catch.hpp>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "mpi/session/clock_tree.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "tests/support/mpi_check.hpp"
+#include "tests/support/mpi_spy.hpp"
 #include "tests/support/values.hpp"
 
 using namespace rueda;
@@ -262,6 +267,28 @@ TEST_CASE("clocks of ranks on one machine agree within the error that is given")
   CHECK_ON_ALL_RANKS(offset.error >= 0);
   CHECK_ON_ALL_RANKS(std::abs(offset.seconds) <= offset.error);
   CHECK_ON_ALL_RANKS(world.rank() > 0 || offset.error == 0);
+}
+
+TEST_CASE("clocks that are hours apart are told within the error that is given") {
+  Communicator world;
+  const double ahead = 3600.0 * world.rank() * (world.rank() % 2 == 0 ? 1 : -1);
+  const ClockOffset offset = compare_clocks(world, [ahead] { return ahead + steady_seconds(); });
+  CHECK_ON_ALL_RANKS(std::abs(offset.seconds + ahead) <= offset.error + 1e-9);
+  CHECK_ON_ALL_RANKS(offset.error < 60);
+}
+
+TEST_CASE("a rank compares clocks by four round trips for each doubling of ranks at most") {
+  Communicator world;
+  std::size_t messages = 0;  // that this rank sends or receives
+  const auto count = [&messages](const void*) { return ++messages > 0; };
+  {
+    const MpiSpy spy(count);
+    world.clock_offset();
+  }
+  const auto most = 8 * std::size_t(std::bit_width(unsigned(world.size() - 1)));
+  CHECK_ON_ALL_RANKS(messages <= most);
+  CHECK_ON_ALL_RANKS(world.rank() > 0 || messages == most);
+  CHECK_ON_ALL_RANKS(world.size() == 1 || messages >= 8);
 }
 
 TEST_CASE("parts of a group know their ranks in the world") {

@@ -1,7 +1,4 @@
 // Which memory MPI gets to see. What staged sums are is shown on threads, in tests/unit/mpi.
-#include <functional>
-#include <utility>
-
 #include <mpi.h>
 
 #include "mpi/exchange/mpi_exchange.hpp"
@@ -9,38 +6,10 @@
 #include "mpi/sums/mpi_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/mpi_check.hpp"
+#include "tests/support/mpi_spy.hpp"
 
 namespace rueda::test {
 namespace {
-
-/// Looks at the pointers that MPI_Sendrecv and MPI_Allreduce are handed, as long as it lives. One
-/// at a time. (This program defines both functions itself and passes them on by their PMPI names.)
-class MpiSpy {
- public:
-  struct Seen {
-    std::size_t device = 0;  ///< pointers into the device's memory
-    std::size_t host = 0;    ///< others; those of empty messages are not counted
-  };
-
-  /// `is_device`: whether an address is of a device's memory, not of the host's.
-  explicit MpiSpy(std::function<bool(const void*)> is_device) : is_device_(std::move(is_device)) {
-    active_ = this;
-  }
-  ~MpiSpy() { active_ = nullptr; }
-  MpiSpy(const MpiSpy&) = delete;
-  MpiSpy& operator=(const MpiSpy&) = delete;
-
-  const Seen& seen() const { return seen_; }
-  static void look_at(const void* pointer, int count) {
-    if (active_ == nullptr || count == 0) return;
-    ++(active_->is_device_(pointer) ? active_->seen_.device : active_->seen_.host);
-  }
-
- private:
-  static inline MpiSpy* active_ = nullptr;
-  std::function<bool(const void*)> is_device_;
-  Seen seen_;
-};
 
 enum class Algorithm { ring, fixed, mpi };
 constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::fixed, Algorithm::mpi};

@@ -156,7 +156,8 @@ MUTATIONS = [
     ("src/reduce/cost_model.cpp", "double(ranks - 1) * (2 * ring_step(", "double(ranks - 1) * (ring_step(", UNIT),
     (T + "step_recorder.cpp", "energy_ = counters() - energy_;", "energy_ = counters();",
      UNIT + ["cli cli"]),
-    (T + "step_recorder.cpp", "clock_.last = note_clock(clock_.last_time);", "clock_.last = clock_.first;", UNIT),
+    (T + "step_recorder.cpp", "clock_.last = group_.clock_offset();", "", UNIT),
+    ("mpi/session/clock_tree.cpp", "now() + own.seconds", "now()", ["mpi 4"]),
     # The sum itself.
     ("src/train/gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
     ("src/train/gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),

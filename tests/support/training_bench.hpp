@@ -54,7 +54,7 @@ struct NoReduce final : AllReduce {
 };
 
 /// Its clock is ahead by one more second each time that it is asked.
-struct OneRank final : ThreadGroup {
+struct OneRank : ThreadGroup {
   ClockOffset clock_offset() override { return {.seconds = ++ahead, .error = 0}; }
   /// A double is the seconds of an epoch: another rank takes `other` seconds.
   std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
@@ -103,12 +103,13 @@ struct SoloTraining {
         replica, reduce, plan_buckets(graph, {.most_bytes = bucket_limit(config.sums.bucket_mb)})});
   }
 
-  RunRecord train() {
+  RunRecord train() { return train(group); }
+  RunRecord train(RankGroup& among) {
     RunRecord run;
     run.config = config;
     const Stopwatch clock;
     const auto reducer = make_reducer();
-    TrainerParts parts{config, plan, group, replica, *reducer, data, listener, clock};
+    TrainerParts parts{config, plan, among, replica, *reducer, data, listener, clock};
     parts.monitor = monitor;
     parts.from = from;
     parts.save = [this](const TrainPosition& at, std::span<float>) { on_save(at); };

@@ -122,7 +122,11 @@ struct EpochRecord {
   double learning_rate = 0;      ///< in its last step
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
   double images_per_second = 0;  ///< train.samples / seconds
-  std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
+  /// Of rank 0, from the end of the epoch before, or of start-up, without steps and evaluation:
+  /// comparing clocks and replicas, gathering records, writing files and checkpoints.
+  double bookkeeping_seconds = NAN;
+  double clock_seconds = NAN;  ///< of these, comparing clocks
+  std::string parameter_hash;  ///< 16 hex digits over all parameters and running statistics
   /// Where a process resumed a run with this epoch: the steps of it that an
   /// earlier process took. There are no records of these, and the time includes
   /// warming up.

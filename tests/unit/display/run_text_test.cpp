@@ -218,6 +218,15 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
          "0.4 after 2.510 s input resident: the device makes each batch all-reduce",
          "parameter hash 0123456789abcde3",
          "runs/sample/run.json runs/sample/epochs.csv runs/sample/steps.csv Epoch seconds:"});
+  for (EpochRecord& epoch : run.epochs) {
+    epoch.bookkeeping_seconds = 0.2;
+    epoch.clock_seconds = 0.01;
+  }
+  check(result_table(run),
+        {"evaluation 0.630 s bookkeeping 0.600 s between steps, of these 0.030 s "
+         "comparing clocks all together 4.500 s"});
+  run.epochs[1].bookkeeping_seconds = NAN;  // of a version that did not note it
+  check(result_table(run), {"evaluation 0.630 s all together"});
   run.kept_weights = "runs/sample/weights.safetensors";
   check(result_table(run), {"runs/sample/steps.csv runs/sample/weights.safetensors Epoch"});
   run.kept_weights.clear();

@@ -37,7 +37,11 @@ WrittenFiles rows_of(const std::string& csv) {
 RunRecord full_run() {
   RunRecord run = sample_run(int(kWrittenRanks), 2);
   run.epochs.resize(2);
-  for (EpochRecord& epoch : run.epochs) epoch.rank_batches = run.rank_batches;
+  for (EpochRecord& epoch : run.epochs) {
+    epoch.rank_batches = run.rank_batches;
+    epoch.bookkeeping_seconds = 0.25;
+    epoch.clock_seconds = 0.125;
+  }
   run.ranks[1].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
   run.timed = TimedCompute{0.25, 64, 5, {1, 1.5}, "an/earlier/run"};
   run.transport = "staged";
