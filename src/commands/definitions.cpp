@@ -94,6 +94,7 @@ Json files_json() {
       {"run", {{"name", kRunJsonName}, {"schema", kRunSchema}, {"version", kRunSchemaVersion}}},
       {"steps", {{"name", kStepsCsvName}}},
       {"epochs", {{"name", kEpochsCsvName}}},
+      {"ranks", {{"name", kRanksCsvName}}},
       {"status", {{"name", kStatusName}}},
       {"evaluation",
        {{"name", kEvaluationName}, {"schema", kEvaluationSchema}, {"version", kEvaluationVersion}}},

@@ -292,7 +292,8 @@ std::string images_per_rank(const RunRecord& run) {
     shown.push_back(even_split(run.global_batch, run.ranks.size(), rank).size());
   std::string text = images_text(shown) + " in equal parts";
   for (const EpochRecord& epoch : run.epochs) {
-    if (epoch.rank_batches == shown) continue;
+    // Those of many ranks are not known of epochs of earlier processes.
+    if (epoch.rank_batches == shown || epoch.rank_batches.empty()) continue;
     shown = epoch.rank_batches;
     text += fmt::format("; {} from epoch {} on", images_text(shown), epoch.epoch);
   }
@@ -319,8 +320,8 @@ std::string totals(const RunRecord& run) {
 
 std::string files(const RunRecord& run) {
   const std::string where = one_line(run.config.output.run_dir);
-  std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n", where, kRunJsonName,
-                                 kEpochsCsvName, kStepsCsvName);
+  std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n  {0}/{4}\n", where,
+                                 kRunJsonName, kEpochsCsvName, kRanksCsvName, kStepsCsvName);
   if (!run.checkpoints.empty()) text += "  " + one_line(run.checkpoints.back().path) + "/\n";
   if (!run.kept_weights.empty()) text += "  " + one_line(run.kept_weights) + "\n";
   return text;

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 #include <span>
+#include <utility>
 
 #include "record/run_fields.hpp"
 #include "record/run_figures.hpp"
+#include "record/run_json.hpp"
 #include "train/checks/divergence.hpp"
 
 namespace rueda {
@@ -40,6 +43,28 @@ std::array<Spread, kPhases> spread_over(const std::vector<RankFigures>& ranks) {
     phases[p] = spread_of(seconds);
   }
   return phases;
+}
+
+/// NaN where a rank does not know it.
+Spread spread_of_known(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  return spread_of(values);
+}
+
+double useful_seconds(const RankFigures& rank) {
+  return rank.sums.seconds - rank.sums.phases[kAllReduce];
+}
+
+OverRanks over_ranks(const std::vector<RankFigures>& ranks) {
+  const std::vector<RankSums> sums = values_of(ranks, &RankFigures::sums);
+  OverRanks over{.seconds = spread_of(values_of(sums, &RankSums::seconds)),
+                 .wait = spread_of(values_of(sums, &RankSums::wait)),
+                 .core_share = spread_of_known(values_of(ranks, &RankFigures::core_share))};
+  const std::vector<double> useful = values_of(ranks, useful_seconds);
+  over.useful = spread_of(useful);
+  if (!useful.empty())
+    over.slowest = std::size_t(std::ranges::max_element(useful) - useful.begin());
+  return over;
 }
 
 /// Seconds of one bucket in a step of a rank: complete until its all-reduce
@@ -103,6 +128,7 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
   for (std::size_t rank = 0; rank < epoch.step_records.size(); ++rank)
     epoch.of_ranks.push_back(rank_figures(epoch.step_records[rank], rank, run.global_batch));
   epoch.phases = spread_over(epoch.of_ranks);
+  epoch.over_ranks = over_ranks(epoch.of_ranks);
   epoch.full_step = break_down(one, run.global_batch, StepKind::full);
   epoch.partial_step = break_down(one, run.global_batch, StepKind::partial);
   epoch.all_steps = all_steps(one, run);
@@ -110,7 +136,34 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
   epoch.step_records = {};
   epoch.bucket_records = {};
+  epoch.clocks = {};
   epoch.released = true;
+}
+
+namespace {
+
+bool is_first(const EpochRecord& epoch) {
+  return epoch.epoch == 1 || epoch.resumed_at_step.has_value();
+}
+
+}  // namespace
+
+void drop_rows(std::vector<EpochRecord>& epochs) {
+  EpochRecord& last = epochs.back();
+  if (last.ranks > kMostRanksInJson) {
+    last.of_ranks = {};
+    last.rank_energy = {};
+  }
+  if (epochs.size() < 2) return;
+  EpochRecord& before = epochs[epochs.size() - 2];
+  if (is_first(last)) {
+    if (is_first(before)) before.sums = {};
+  } else if (is_first(before)) {  // others count from here on
+    for (EpochRecord& epoch : std::span(epochs).first(epochs.size() - 1)) epoch.sums = {};
+  } else {
+    before.sums += last.sums;
+    last.sums = std::exchange(before.sums, {});
+  }
 }
 
 RunSummary summary_of(const RunRecord& run) {

@@ -18,7 +18,12 @@ Json figures_json(const EpochRecord& e) {
   Json j = fields_json(e, kEpochFields);
   j.update(test_json(e));
   put_fields(j, e, kEpochTimeFields);
-  j["energy"]["per_rank"] = values_of(e.rank_energy, &Energy::gpus);
+  if (e.ranks > kMostRanksInJson) {
+    j.erase("batch_per_rank");
+    j.erase("ranks");
+  } else {
+    j["energy"]["per_rank"] = values_of(e.rank_energy, &Energy::gpus);
+  }
   return j;
 }
 
@@ -45,7 +50,7 @@ void read_epoch(const JsonView& j, EpochRecord& e) {
   read_fields(j, e, kEpochFields);
   if (j.has("val_loss")) read_fields(j, e.test.emplace(), kTestScoreFields);
   read_fields(j, e, kEpochTimeFields);
-  e.ranks = e.of_ranks.size();
+  if (!j.has("world_size")) e.ranks = e.of_ranks.size();  // of an older version
   e.train.seconds = e.efficiency.seconds = e.seconds;
   e.energy.images = double(e.train.samples);
   e.rank_energy = read_rank_energy(j.part("energy"));

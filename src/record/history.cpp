@@ -1,3 +1,7 @@
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "record/aggregation.hpp"
 #include "record/json_parts.hpp"
@@ -9,14 +13,14 @@ namespace {
 
 /// A checkpoint has these of every epoch, where a run.json of older programs may not.
 constexpr std::array kNeeded = {"epoch",         "resumed_at_step",   "val_loss",
-                                "learning_rate", "images_per_second", "parameter_hash",
-                                "ranks"};
+                                "learning_rate", "images_per_second", "parameter_hash"};
 
 /// The sums of an epoch's steps have this name in a history, and are not in run.json.
 constexpr const char* kHistorySums = "sums";
 
 EpochRecord epoch_record(const JsonView& j) {
   for (const char* name : kNeeded) j.at(name);
+  if (!j.has("world_size")) j.at("ranks");  // of an older version
   EpochRecord e;
   read_epoch(j, e);
   if (j.has(kHistorySums)) {
@@ -28,12 +32,19 @@ EpochRecord epoch_record(const JsonView& j) {
   return e;
 }
 
-/// An element of the history's `epochs`, on one line: that of run.json, and the
-/// sums from which a later process makes the figures of several epochs.
+/// An element of the history's `epochs` without its sums, on one line: that of run.json.
 SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
-  Json j = epoch_json(e, run);
-  j[kHistorySums] = json_of(sums_of(e, run.global_batch));
-  return share(text_of(j));
+  std::string text = text_of(epoch_json(e, run));
+  text.pop_back();  // the brace
+  return share(std::move(text));
+}
+
+/// The end of an element: the sums from which a later process makes the figures of several
+/// epochs, where the epoch has them.
+SharedText sums_text(const EpochRecord& e, const RunRecord& run) {
+  const EpochSums sums = sums_of(e, run.global_batch);
+  if (e.released && sums.full.ranks.empty() && sums.partial.ranks.empty()) return share("}");
+  return share(fmt::format(",\"{}\":{}}}", kHistorySums, text_of(json_of(sums))));
 }
 
 // A history begins with these fields. Older versions wrote no more than the first two.
@@ -78,9 +89,10 @@ TextPieces HistoryWriter::text(const RunRecord& run) {
   const SharedText comma = share(",\n");
   while (lines_.size() < run.epochs.size())
     lines_.push_back(epoch_text(run.epochs[lines_.size()], run));
-  for (const SharedText& line : lines_) {
-    if (pieces.size() > 1) pieces.push_back(comma);
-    pieces.push_back(line);
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    if (i > 0) pieces.push_back(comma);
+    pieces.push_back(lines_[i]);
+    pieces.push_back(sums_text(run.epochs[i], run));
   }
   if (!run.epochs.empty()) pieces.push_back(share("\n"));
   pieces.push_back(share(std::string(kBehindEpochs) + "\n"));

@@ -138,6 +138,14 @@ inline auto fields_of(const RankInfo&) {
                     Derived{"startup", &RankInfo::startup}};
 }
 
+inline auto fields_of(const OverRanks&) {
+  return std::tuple{Field{"seconds", &OverRanks::seconds, kSpreadFields, if_any},
+                    Field{"useful_seconds", &OverRanks::useful, kSpreadFields, if_any},
+                    Field{"all_reduce_wait", &OverRanks::wait, kSpreadFields, if_any},
+                    Field{"core_share", &OverRanks::core_share, kSpreadFields, if_any},
+                    Field{"slowest_rank", &OverRanks::slowest, if_any}};
+}
+
 inline double images_per_second_per_rank(const EpochRecord& e) {
   return e.images_per_second / double(e.ranks);
 }
@@ -146,6 +154,7 @@ inline double images_per_second_per_rank(const EpochRecord& e) {
 inline const std::tuple kEpochFields{
     Field{"epoch", &EpochRecord::epoch, if_any},
     Field{"steps", &EpochRecord::steps},
+    Field{"world_size", &EpochRecord::ranks, if_any},
     Field{"batch_per_rank", &EpochRecord::rank_batches, if_any},
     Field{"resumed_at_step", &EpochRecord::resumed_at_step, if_any},
     Field{"loss", in(&EpochRecord::train, &Score::loss), or_nan},
@@ -169,6 +178,7 @@ inline const std::tuple kEpochTimeFields{
     Field{"communication", &EpochRecord::all_steps, kCommunicationFields, if_any},
     Field{"input", in(&EpochRecord::all_steps, &AllSteps::mean), kInputFields, if_any},
     Field{"efficiency", &EpochRecord::efficiency, kEfficiencyFields, if_any},
+    Field{"over_ranks", &EpochRecord::over_ranks, if_any},
     Field{"ranks", &EpochRecord::of_ranks, if_any},
     Field{"energy", &EpochRecord::energy, kEnergyFields, if_any}};
 

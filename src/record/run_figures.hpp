@@ -37,6 +37,11 @@ struct RunSummary {
 
 /// Replaces the records of an epoch's steps by the figures and sums that are made of them.
 void release_steps(EpochRecord& epoch, const RunRecord& run);
+/// The last epoch was released and its rows are written: drops what a run keeps of no epoch but
+/// the last. Rows of many ranks go. The sums of steady epochs are added to those of the epoch
+/// that follows, so that the last of them has all; others keep theirs as long as a summary may
+/// need it.
+void drop_rows(std::vector<EpochRecord>& epochs);
 RunSummary summary_of(const RunRecord& run);
 
 /// Reads an element of `epochs`. What versions before did not write stays

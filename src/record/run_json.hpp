@@ -16,11 +16,15 @@ namespace rueda {
 inline constexpr const char* kRunJsonName = "run.json";
 inline constexpr const char* kStepsCsvName = "steps.csv";
 inline constexpr const char* kEpochsCsvName = "epochs.csv";
-inline constexpr std::array kRunFiles = {kEpochsCsvName, kStepsCsvName, kRunJsonName,
+inline constexpr const char* kRanksCsvName = "ranks.csv";
+inline constexpr std::array kRunFiles = {kEpochsCsvName, kRanksCsvName, kStepsCsvName, kRunJsonName,
                                          kFinalWeightsName};
+/// Epochs of more ranks have their rows in ranks.csv alone, so that run.json, which is
+/// written again and again, does not grow with ranks times epochs.
+inline constexpr std::size_t kMostRanksInJson = 16;
 /// `schema_version` of run.json: raised when a field changes its meaning or
 /// goes; new fields alone leave it.
-inline constexpr int kRunSchemaVersion = 1;
+inline constexpr int kRunSchemaVersion = 2;
 inline constexpr const char* kRunSchema = "rueda-run";
 
 /// The record as JSON text, as docs/run-json.md describes it. NaN and infinity
@@ -43,14 +47,14 @@ void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 TextPieces history_json(const RunRecord& run);
 
 /// Makes the history of a run that goes on, again and again. It keeps the line of
-/// each epoch, so that a checkpoint each epoch makes one line, and copies none of
+/// each epoch without its sums, so that a checkpoint each epoch makes one line, and copies none of
 /// those before in memory.
 class HistoryWriter {
  public:
   TextPieces text(const RunRecord& run);
 
  private:
-  TextPieces lines_;  ///< by epoch
+  TextPieces lines_;  ///< by epoch, without sums
 };
 
 /// Adds to `run` what history_json wrote. The epochs have figures and sums, and
@@ -67,11 +71,14 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
 /// Throws RunError naming path and reason.
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
 
-/// Copies the header and the whole lines of epochs up to `last` to `to`. `from`
-/// need not exist, and may be the same file: `to` is written atomically. Throws
-/// RunError naming path and reason.
-void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
-                    std::size_t last);
+/// The same for ranks.csv, a line per rank. The epoch's records have been released.
+void append_ranks_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
+
+/// Copies the header and the whole lines of epochs up to `last` to `to`, a steps.csv or
+/// ranks.csv. `from` need not exist, and may be the same file: `to` is written
+/// atomically. Throws RunError naming path and reason.
+void copy_rows(const std::filesystem::path& from, const std::filesystem::path& to,
+               std::size_t last);
 
 /// Reads a steps.csv: calls `use` with these columns of each row, in their
 /// order; a value is NaN where the row or the file lacks it. Memory does not
@@ -82,9 +89,11 @@ bool for_each_step(const std::filesystem::path& file, std::span<const std::strin
                    const std::function<void(std::span<const double>)>& use);
 
 /// The trace of a run in the Chrome Trace Event Format, which Perfetto and
-/// chrome://tracing show: a process for each rank, a row for each TraceLane.
+/// chrome://tracing show: a process for each traced rank, a row for each TraceLane.
 /// Times are microseconds since the first span on rank 0's clock; the largest
 /// error of the clocks is noted.
 std::string to_trace_json(const RunRecord& run);
+/// Writes that as write_run_json writes, in no more memory than an event takes.
+void write_trace(const std::filesystem::path& path, const RunRecord& run);
 
 }  // namespace rueda

@@ -70,10 +70,12 @@ void Console::on_epoch(RunRecord& run) {
   tell_disturbance(run);
   const fs::path directory = run.config.output.run_dir;
   const std::size_t finished = run.epochs.size();
-  append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
-                   finished == 1 && run.resumptions.empty());
+  const bool first = finished == 1 && run.resumptions.empty();
+  append_steps_csv(directory / kStepsCsvName, run.epochs.back(), first);
   release_steps(run.epochs.back(), run);
+  append_ranks_csv(directory / kRanksCsvName, run.epochs.back(), first);
   append_to_file(directory / kEpochsCsvName, epochs_csv(std::span(run.epochs).last(1), run, false));
+  drop_rows(run.epochs);
   const double now = steady_seconds();
   if (!pace_.due(finished, now)) return;
   write_run_json(directory / kRunJsonName, run);
@@ -127,15 +129,16 @@ void Console::write_files(const RunRecord& run) {
   if (!bar_) return;
   if (live_) live_->end(run);
   write_run_files(run);
-  if (!run.config.output.trace.empty()) write_output(run.config.output.trace, to_trace_json(run));
+  if (!run.config.output.trace.empty()) write_trace(run.config.output.trace, run);
 }
 
 void write_run_files(const RunRecord& run) {
   const fs::path directory = run.config.output.run_dir;
   write_run_json(directory / kRunJsonName, run);
   write_output(directory / kEpochsCsvName, epochs_csv(run.epochs, run, true));
-  if (run.epochs.empty() && run.resumptions.empty())
-    append_steps_csv(directory / kStepsCsvName, {}, true);
+  if (!run.epochs.empty() || !run.resumptions.empty()) return;
+  append_steps_csv(directory / kStepsCsvName, {}, true);
+  append_ranks_csv(directory / kRanksCsvName, {}, true);
 }
 
 }  // namespace rueda

@@ -148,8 +148,8 @@ void discard_later(const TrainConfig& config, const std::string& checkpoint,
 void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& path : entries_of(directory, error)) {
-    for (const char* file :
-         {kRunJsonName, kStepsCsvName, kEpochsCsvName, kStatusName, kFinalWeightsName})
+    for (const char* file : {kRunJsonName, kStepsCsvName, kRanksCsvName, kEpochsCsvName,
+                             kStatusName, kFinalWeightsName})
       if (is_temporary_of(path.filename().string(), file)) fs::remove(path, error);
   }
   remove_unfinished_checkpoints(directory / kCheckpointsName);

@@ -186,9 +186,11 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
     make_run_directory(fresh, 1, claim);
   }
   const std::string origin = run_directory_of(checkpoint);
-  fs::path steps;  // empty: the checkpoint lies alone
-  if (!origin.empty()) steps = fs::path(origin) / kStepsCsvName;
-  copy_steps_csv(steps, directory / kStepsCsvName, from.epochs);
+  for (const char* name : {kStepsCsvName, kRanksCsvName}) {
+    fs::path rows;  // empty: the checkpoint lies alone
+    if (!origin.empty()) rows = fs::path(origin) / name;
+    copy_rows(rows, directory / name, from.epochs);
+  }
   return config.output.run_dir;
 }
 

@@ -1,10 +1,15 @@
 #include "train/step_recorder.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "base/start_thread.hpp"
 #include "base/statistics.hpp"
 #include "base/waiting.hpp"
@@ -14,6 +19,9 @@
 namespace rueda {
 
 namespace {
+
+/// Of all ranks together: what run.json and rank 0's memory have room for.
+constexpr std::size_t kMostDeviceSamples = 50'000;
 
 /// Collective: every rank's records, on rank 0.
 template <typename Record>
@@ -75,6 +83,36 @@ std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpa
   }
   for (TraceSpan& span : spans) span.step = step;
   return spans;
+}
+
+std::vector<std::size_t> choose_traced(const ByRank<StepRecord>& steps) {
+  std::vector<std::size_t> ranks(steps.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (ranks.size() <= kTracedRanks) return ranks;
+  std::vector<double> useful;
+  for (const auto& of_rank : steps) {
+    double& seconds = useful.emplace_back(0);
+    for (const StepRecord& step : of_rank) seconds += step.seconds - step.phases[kAllReduce];
+  }
+  std::ranges::stable_sort(ranks, {}, [&useful](std::size_t rank) { return useful[rank]; });
+  std::erase(ranks, 0U);
+  std::vector<std::size_t> chosen = {0};
+  const std::size_t others = kTracedRanks - 1;
+  for (std::size_t i = 0; i < others; ++i)
+    chosen.push_back(ranks[i * (ranks.size() - 1) / (others - 1)]);
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+void thin_samples(std::vector<DeviceSample>& samples, double stride) {
+  std::vector<DeviceSample> kept;
+  double last = -1;
+  for (const DeviceSample& sample : samples) {
+    const double slot = std::floor(sample.seconds / stride);
+    if (slot > last) kept.push_back(sample);
+    last = slot;
+  }
+  samples = std::move(kept);
 }
 
 void align(std::vector<TraceSpan>& spans, const ClockFit& clock) {
@@ -172,6 +210,13 @@ void StepRecorder::end_step(StepRecord step, const InputBusy& input) {
   const auto spans = trace_step(std::uint32_t(global_step_), timer_.take_spans(), buckets,
                                 reducer_.journal().take_spans());
   trace_.insert(trace_.end(), spans.begin(), spans.end());
+  spans_ += spans.size();
+  const std::size_t ranks = std::min(std::size_t(group_.size()), kTracedRanks);
+  if (global_step_ == traced_ || spans_ < kMostTraceSpans / ranks) return;
+  traced_ = global_step_;
+  if (group_.rank() == 0)
+    log(LogLevel::info, fmt::format("the trace ends after step {}: each has {} spans of a rank",
+                                    traced_, spans.size()));
 }
 
 void StepRecorder::close_epoch() {
@@ -205,15 +250,30 @@ void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
   epoch.bucket_records = gather_records(group_, buckets_);
   epoch.clocks = all_gather(group_, clock_);
   book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
-  if (!run.config.output.trace.empty()) gather_trace(run, epoch.clocks);
+  if (!run.config.output.trace.empty()) gather_trace(run, epoch);
   epoch.clock_seconds = std::exchange(clock_seconds_, 0);
   epoch.rank_energy = all_gather(group_, energy_);
   epoch.energy = total_energy(epoch.rank_energy, run.ranks) + std::exchange(before_, {0, 0});
   epoch.energy.images = double(epoch.train.samples);
+  gather_samples(run);
+}
+
+void StepRecorder::gather_samples(RunRecord& run) {
   if (host_) host_->take();  // a host has no samples
-  std::vector<DeviceSample> samples;
-  if (watch_) samples = watch_->take();
-  append(run.gpu_samples, gather_records(group_, samples));
+  std::vector<DeviceSample> mine;
+  if (watch_) mine = watch_->take();
+  append(run.gpu_samples, gather_records(group_, mine));
+  const auto kept = [&run] {
+    std::size_t all = 0;
+    for (const auto& samples : run.gpu_samples) all += samples.size();
+    return all;
+  };
+  if (sample_stride_ > 1)
+    for (auto& samples : run.gpu_samples) thin_samples(samples, sample_stride_);
+  while (kept() > std::max(kMostDeviceSamples, 2 * run.gpu_samples.size())) {
+    sample_stride_ *= 2;
+    for (auto& samples : run.gpu_samples) thin_samples(samples, sample_stride_);
+  }
 }
 
 void StepRecorder::note_clock() {
@@ -231,10 +291,27 @@ Energy StepRecorder::counters() {
   return energy;
 }
 
-void StepRecorder::gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks) {
-  auto spans = gather_records(group_, std::exchange(trace_, {}));
-  for (std::size_t rank = 0; rank < spans.size(); ++rank) align(spans[rank], clocks.at(rank));
-  append(run.trace, spans);
+bool StepRecorder::is_traced(const EpochRecord& epoch) {
+  const auto ranks = std::size_t(group_.size());
+  if (traced_ranks_.empty()) {
+    const auto chosen = choose_traced(epoch.step_records);  // of no use on other ranks
+    traced_ranks_.assign(chosen.begin(), chosen.end());
+    traced_ranks_.resize(std::min(ranks, kTracedRanks));
+    group_.broadcast(std::as_writable_bytes(std::span(traced_ranks_)), 0);
+  }
+  return std::ranges::count(traced_ranks_, std::uint32_t(group_.rank())) > 0;
+}
+
+void StepRecorder::gather_trace(RunRecord& run, const EpochRecord& epoch) {
+  std::vector<TraceSpan> mine = std::exchange(trace_, {});
+  if (!is_traced(epoch)) {
+    traced_ = 0;
+    mine.clear();
+  }
+  align(mine, clock_);
+  append(run.trace, gather_records(group_, mine));
+  for (const std::uint32_t rank : traced_ranks_)
+    run.clock_error = std::max(run.clock_error, epoch.clocks.at(rank).error());
 }
 
 }  // namespace rueda

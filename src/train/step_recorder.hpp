@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -37,6 +38,17 @@ std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpa
 
 /// Moves a rank's spans to rank 0's clock.
 void align(std::vector<TraceSpan>& spans, const ClockFit& clock);
+
+/// The ranks whose spans a trace shows, ascending. Of more than kTracedRanks: rank 0, and others
+/// evenly spaced in the order of their useful time, from the fastest to the slowest. `steps` are
+/// [rank][step].
+std::vector<std::size_t> choose_traced(const ByRank<StepRecord>& steps);
+inline constexpr std::size_t kTracedRanks = 8;
+/// Spans that a trace has at most, so that rank 0 holds no more than 32 MB of them.
+inline constexpr std::size_t kMostTraceSpans = 500'000;
+
+/// Leaves one sample in each `stride` seconds, the first.
+void thin_samples(std::vector<DeviceSample>& samples, double stride);
 
 /// Samples a GPU from a thread of its own for as long as it lives: once at the
 /// beginning, then in every `interval` seconds.
@@ -99,13 +111,16 @@ class StepRecorder {
   /// Collective.
   void note_clock();
   Energy counters();
-  void gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks);
+  void gather_trace(RunRecord& run, const EpochRecord& epoch);
+  void gather_samples(RunRecord& run);
+  /// Collective: whether this rank is one of those that the trace shows.
+  bool is_traced(const EpochRecord& epoch);
 
   RankGroup& group_;
   std::optional<DeviceWatch> watch_, host_;
   GradientReducer& reducer_;
   std::size_t global_batch_;
-  std::size_t traced_;  ///< steps of the run whose single acts go into the trace
+  std::size_t traced_;  ///< steps of the run whose single acts this rank keeps for the trace
   std::size_t global_step_ = 0;
   PhaseTimer timer_;
   RankTimes last_;
@@ -117,6 +132,9 @@ class StepRecorder {
   bool compared_ = false;
   double clock_seconds_ = 0;  ///< of comparing clocks, of the epoch that runs
   std::vector<TraceSpan> trace_;
+  std::size_t spans_ = 0;                    ///< kept of this rank so far
+  std::vector<std::uint32_t> traced_ranks_;  ///< empty: they are still to be chosen
+  double sample_stride_ = 1;                 ///< seconds
   Energy energy_;        ///< at first of the counters, then of the epoch's steps
   Energy before_{0, 0};  ///< of the current epoch's steps by an earlier process
 };

@@ -47,8 +47,8 @@ class Lab:
         self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": str(Path(ProgramCase.paths[2]).resolve())}
 
     @contextlib.contextmanager
-    def hosts(self, count, rate="1gbit"):
-        self._call("up", str(count), rate, "50us")
+    def hosts(self, count, rate="1gbit", delay="50us"):
+        self._call("up", str(count), rate, delay)
         try:
             yield self
         finally:
@@ -112,6 +112,13 @@ class HostsTest(ProgramCase):
             over = self.over_hosts(lab, 3, "--all-reduce", "ring")
         self.assertEqual(len(over["hosts"]), 3)
         self.hashes_are_equal(over, self.on_one_host(3, "--all-reduce", "ring"))
+
+    def test_clocks_behind_a_slow_network(self):
+        """How many trips comparing takes does not depend on the delay, nor whether its error is told."""
+        with self.lab.hosts(4, delay="5ms") as lab:
+            for ranks in (2, 3, 4, 8):
+                said = lab.run(ranks, str(Path(self.paths[3]).resolve()), "*clocks*")
+                self.assertIn(f"{ranks} ranks: passed", said)
 
     def test_two_hosts_with_one_address(self):
         """As two machines with Docker are: what ends the run, what names the cause, and the line that helps."""

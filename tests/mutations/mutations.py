@@ -158,6 +158,11 @@ MUTATIONS = [
      UNIT + ["cli cli"]),
     (T + "step_recorder.cpp", "clock_.last = group_.clock_offset();", "", UNIT),
     ("mpi/session/clock_tree.cpp", "now() + own.seconds", "now()", ["mpi 4"]),
+    (T + "step_recorder.cpp", "ranks[i * (ranks.size() - 1) / (others - 1)]", "ranks[i]", UNIT),
+    (R + "epoch_figures.cpp", "    before.sums += last.sums;\n", "", UNIT),
+    (R + "epoch_json.cpp", "    j.erase(\"ranks\");\n", "", UNIT + ["cli many_ranks"]),
+    (R + "write_pace.hpp", "missing > epochs_ / 32 &&", "missing > 0 &&", UNIT),
+    ("jobs/reader/runs/rows.py", "found >= epoch:", "found > epoch:", ["reader many_ranks"]),
     # The sum itself.
     ("src/train/gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
     ("src/train/gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),

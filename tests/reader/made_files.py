@@ -164,6 +164,37 @@ class MadeRun:
             "startup": {"mpi": {"min": 0.25, "mean": 0.25, "max": 0.25}, "data": {"min": 0.5, "mean": 0.5, "max": 0.5}},
             "epochs": [self.epoch_json(epoch) for epoch in self.numbers], "summary": self.summary_json()}  # fmt: skip
 
+    def ranks_csv(self):
+        spread = ("min", "mean", "median", "p90", "max", "deviation")
+        sums = ("all_reduce_busy", "all_reduce_wait", "all_reduce_add", "prepare_busy", "copy_busy", "copy_bytes", "core_share")
+        spreads = ("full_step_seconds", "full_step_compute_seconds")
+        lines = [",".join(["epoch", "rank", "batch", "samples", "seconds", *PHASES, *sums, "joules", "full_steps",
+                           *(f"{name}_{part}" for name in spreads for part in spread)])]
+        for epoch in self.numbers:
+            for rank in self.ranks:
+                row = self.rank_json(epoch, rank)
+                values = [epoch, rank, self.parts[rank], row["samples"], row["seconds"], *(row["phases"][name] for name in PHASES),
+                          *(row.get(name) for name in sums), None, row[spreads[0]]["count"],
+                          *(row[name][part] for name in spreads for part in spread)]
+                lines.append(",".join("nan" if value is None else repr(value) for value in values))
+        return "\n".join(lines) + "\n"
+
+    def write_as_of_many(self, folder):
+        """As the program writes a run of more than 16 ranks. Returns the path of its run.json."""
+        path = self.write(folder)
+        document = self.document()
+        document["schema_version"] = 2
+        for epoch in document["epochs"]:
+            ranks = epoch.pop("ranks")
+            del epoch["batch_per_rank"]
+            epoch["world_size"] = len(ranks)
+            shares = [rank["core_share"] for rank in ranks if rank.get("core_share") is not None]
+            epoch["over_ranks"] = {"seconds": vars(spread_of([rank["seconds"] for rank in ranks])),
+                                   "core_share": vars(spread_of(shares))}
+        path.write_text(json.dumps(document).replace("NaN", "null"), encoding="utf-8")
+        (path.parent / "ranks.csv").write_text(self.ranks_csv(), encoding="utf-8")
+        return path
+
     def steps_csv(self):
         lines = [HEADER]
         for epoch in self.numbers:

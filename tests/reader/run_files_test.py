@@ -209,7 +209,7 @@ class Refusals(Folder):
 
     def test_a_field_is_refused_with_its_place(self):
         changes = [
-            (("schema_version",), 2, "its schema_version is 2, and this rueda reads 1; read it with the rueda that wrote it"),
+            (("schema_version",), 3, "its schema_version is 3, and this rueda reads 1 to 2; read it with the rueda that wrote it"),
             (("epochs", 1, "seconds"), "2 s", "epochs[1].seconds is not a number"),
             (("epochs", 1, "seconds"), 0, "epochs[1].seconds is not positive"),
             (("epochs", 1, "seconds"), 1e999, "epochs[1].seconds is out of range"),

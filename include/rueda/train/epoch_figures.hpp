@@ -53,6 +53,11 @@ struct KindSums {
 /// Sums of an epoch's steps, from which the figures of several epochs are made.
 struct EpochSums {
   KindSums full, partial;
+
+  void operator+=(const EpochSums& other) {
+    full += other.full;
+    partial += other.partial;
+  }
 };
 
 /// The rank whose steps are the longest without the phase all_reduce. Seconds per step above the
@@ -109,6 +114,13 @@ struct RankFigures {
   Spread full_compute;      ///< the same without what it waited for the all-reduce
 };
 
+/// An epoch over its ranks. Each rank gives the sum over its steps.
+struct OverRanks {
+  Spread seconds, useful, wait;  ///< useful: without the all-reduce; wait: of the busy time
+  Spread core_share;             ///< of the ranks of which it is known
+  std::size_t slowest = 0;       ///< the rank with most useful seconds
+};
+
 /// One epoch, complete on rank 0 only: an element of run.json's `epochs`, whether it was just
 /// trained or read from a file. It has the records of its steps until release_steps makes figures
 /// and sums of them, so that long runs need no more memory than short ones.
@@ -137,7 +149,8 @@ struct EpochRecord {
   std::array<Spread, kPhases> phases;  ///< sums over all its steps, over ranks
   StepBreakdown full_step, partial_step;
   AllSteps all_steps;
-  std::vector<RankFigures> of_ranks;
+  OverRanks over_ranks;
+  std::vector<RankFigures> of_ranks;  ///< [rank]; of many ranks only until they are written
   /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.
   std::vector<Energy> rank_energy;
   ByRank<StepRecord> step_records;      ///< [rank][step]

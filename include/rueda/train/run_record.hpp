@@ -169,7 +169,8 @@ struct RunRecord {
   double total_seconds = 0;  ///< with these; from program start, start-up included
   std::vector<EpochRecord> epochs;
   LayerProfile profile;              ///< of this rank, where one is made
-  ByRank<TraceSpan> trace;           ///< [rank], where one is kept
+  ByRank<TraceSpan> trace;           ///< [rank], where one is kept; empty for other ranks
+  double clock_error = 0;            ///< seconds by which its times are wrong at most
   ByRank<DeviceSample> gpu_samples;  ///< [rank], in the order of time
   std::string kept_weights;          ///< the file with the final ones; empty: there is none
 };

@@ -256,14 +256,16 @@ class JsonView:
         if self._member("schema") != schema:
             self.refuse(f"is no {what}")
 
-    def require_version(self, field, version):
-        """Refuses another number in this field, with the remedy for a file that another version wrote."""
+    def require_version(self, field, version, oldest=None):
+        """Refuses another number in this field, or one before `oldest`, with the remedy for a file that another version
+        wrote."""
         found = self.count(field)
-        if found != version:
+        if not (version if oldest is None else oldest) <= found <= version:
             other = InputFile(self.file.path, "read it with the rueda that wrote it", self.file.name)
-            other.refuse(f"its {field} is {found}, and this rueda reads {version}")
+            read = version if oldest is None else f"{oldest} to {version}"
+            other.refuse(f"its {field} is {found}, and this rueda reads {read}")
 
-    def require_schema(self, schema, version, what):
+    def require_schema(self, schema, version, what, oldest=None):
         """The kind, and the version in `schema_version`."""
         self.require_kind(schema, what)
-        self.require_version("schema_version", version)
+        self.require_version("schema_version", version, oldest)

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..runs.ranks import MOST_ROWS
+from ..runs.rows import spaced
 from ..runs.run import balance_of, steady_epochs
 from ..runs.steps import full_steps, steps_of
 from ..study.shares import equal_parts, is_known, measured_costs, parts_by_speed
@@ -86,8 +88,8 @@ class RunNoise:
     def relative_spread(self):
         """(quantiles relative to their mean, steps) of the spreads of all ranks and epochs in one: the least and the
         most of all, the means of median and 90th percentile. None where there are none."""
-        spreads = [rank.full_compute for epoch in steady_epochs(self.run) for rank in epoch.of_ranks
-                   if rank.full_compute.count > 0]
+        epochs = spaced(steady_epochs(self.run), self.run.world_size(), MOST_ROWS)
+        spreads = [rank.full_compute for epoch in epochs for rank in epoch.of_ranks if rank.full_compute.count > 0]
         units = [one.mean if self._ranks_apart() else 1.0 for one in spreads]
         count = sum(one.count for one in spreads)
         mean = sum(one.mean / unit * one.count for one, unit in zip(spreads, units)) / count if count else math.nan

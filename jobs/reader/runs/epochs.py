@@ -124,6 +124,7 @@ class RankFigures:
     core_share: float = math.nan  # of the time of its cores that it got
     full_step: Spread = field(default_factory=Spread)  # seconds of its full steps
     full_compute: Spread = field(default_factory=Spread)  # the same without what it waited for the all-reduce
+    batch: int = 0  # its images of a full step; 0: not told by rank
 
 
 @dataclass
@@ -147,7 +148,8 @@ class EpochFigures:
     full_step: StepBreakdown = field(default_factory=StepBreakdown)
     partial_step: StepBreakdown = field(default_factory=StepBreakdown)
     all_steps: AllSteps = field(default_factory=AllSteps)
-    of_ranks: list = field(default_factory=list)
+    of_ranks: list = field(default_factory=list)  # or a sequence that reads them from ranks.csv
+    least_core_share: float = math.nan  # of all ranks; NaN where it is unknown, or of_ranks tells it
 
 
 @dataclass
@@ -292,7 +294,8 @@ def read_epoch(j):
     epoch.all_steps = _read_all_steps(j, "communication", "input")
     epoch.efficiency = _read_efficiency(j, "efficiency", epoch.seconds)
     epoch.of_ranks = [_read_rank(rank) for rank in j.items("ranks")]
-    epoch.ranks = len(epoch.of_ranks)
+    epoch.ranks = j.positive("world_size") if j.has("world_size") else len(epoch.of_ranks)
+    epoch.least_core_share = _spread_of(j.part("over_ranks"), "core_share").min
     energy = j.part("energy")
     epoch.energy = Energy(energy.number_if_any("joules"), energy.number_if_any("host_joules"),
                           float(epoch.train.samples))

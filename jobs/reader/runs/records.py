@@ -6,6 +6,7 @@ import io
 import math
 import shlex
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from ..base.definitions import FILES, PHASES
@@ -13,6 +14,9 @@ from ..base.json_view import InputFile, decoded
 from ..base.statistics import median_of
 from ..base.text import printable
 from ..start import Unusable, path_of
+from .ranks import MOST_ROWS, read_ranks
+from .ranks import NAME as RANKS_NAME
+from .rows import spaced
 from .run import folder_name, steady_epochs
 from .steps import NAME as STEPS_NAME
 from .steps import read_steps
@@ -106,17 +110,43 @@ def _check_epochs_csv(check):
             check.compare("epochs-csv", f"{column} of epoch {epoch.epoch}", recorded, row.get(column, math.nan), "in epochs.csv")
 
 
+def _compared(run):
+    """The epochs whose rows of ranks are compared: of very many rows those of some."""
+    return spaced(run.epochs, run.world_size(), MOST_ROWS)
+
+
+def _of_rank(rank):
+    return {"seconds": rank.seconds, "samples": rank.samples, **rank.phases}
+
+
+def _check_ranks_csv(check):
+    """Of few ranks run.json has the rows, too. Older versions wrote no such file."""
+    if not path_of(Path(check.run.file).parent / RANKS_NAME).exists():
+        return
+    for epoch in _compared(check.run):
+        if epoch.resumed_at_step is not None:
+            continue  # an earlier process may have had it elsewhere
+        rows = _read_beside(check, RANKS_NAME, "ranks-csv", partial(read_ranks, epoch=epoch.epoch, ranks=epoch.ranks))
+        if rows is None:
+            return
+        for row, rank in zip(rows, epoch.of_ranks):
+            for name, recorded in _of_rank(rank).items():
+                check.compare("ranks-csv", f"{name} of rank {row.rank} in epoch {epoch.epoch}", recorded, _of_rank(row)[name],
+                              "in ranks.csv")
+
+
 def _check_steps_csv(check):
-    tables = _read_beside(check, STEPS_NAME, "steps-csv", read_steps)
-    for epoch in check.run.epochs if tables is not None else ():
+    compared = _compared(check.run)
+    tables = _read_beside(check, STEPS_NAME, "steps-csv", partial(read_steps, wanted=[epoch.epoch for epoch in compared]))
+    for epoch in compared if tables is not None else ():
         table = tables.get(epoch.epoch)
-        if table is None or table["rank"].shape[1] != len(epoch.of_ranks):
+        if table is None or table["rank"].shape[1] != epoch.ranks:
             if epoch.resumed_at_step is None:  # else an earlier process may have taken them
                 check.add("steps-csv", f"the steps of epoch {epoch.epoch} are not all in steps.csv")
             continue
         sums = {name: table[name].sum(axis=0) for name in ("seconds", "samples", *PHASES) if name in table}
         for number, rank in enumerate(epoch.of_ranks):
-            recorded = {"seconds": rank.seconds, "samples": rank.samples, **rank.phases}
+            recorded = _of_rank(rank)
             for name, by_rank in sums.items():
                 check.compare("steps-csv", f"{name} of rank {number} in epoch {epoch.epoch}", recorded[name],
                               float(by_rank[number]), "as a sum over steps.csv")
@@ -215,7 +245,8 @@ def remarks_on_run(run):
     else:
         _check_epochs_csv(check)
         _check_steps_csv(check)
-    for epoch in run.epochs:
+        _check_ranks_csv(check)
+    for epoch in _compared(run):
         _check_epoch(check, epoch)
     _check_summary(check)
     _check_backend(check)

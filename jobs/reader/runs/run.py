@@ -9,10 +9,13 @@ from ..base.definitions import FILES, PHASES, THRESHOLDS
 from ..base.json_view import InputFile, read_json
 from ..base.statistics import each_once
 from .epochs import RunSummary, range_of, read_epoch, read_summary
+from .ranks import NAME as RANKS_NAME
+from .ranks import RanksInFile
 
 NAME, SCHEMA, SCHEMA_VERSION = FILES["run"]["name"], FILES["run"]["schema"], FILES["run"]["version"]
 FAIR_SHARE = THRESHOLDS["fair_share"]  # of the time of its cores; a rank that gets less is disturbed
 _REMEDY = "give the run.json of a rueda run, whole"
+_OLDEST = 1  # schema_version: it has the rows of all ranks
 _CLOCKWORK = 1e-6  # cores are shares: 1/3 + 1/3 + 1/3
 
 
@@ -236,7 +239,7 @@ def read_run(file):
     """Reads a run.json. Ignores unknown fields; fields that an older version did not write stay unknown. Raises Unusable
     naming file, field and remedy."""
     j = read_json(InputFile(file, _REMEDY))
-    j.require_schema(SCHEMA, SCHEMA_VERSION, NAME)
+    j.require_schema(SCHEMA, SCHEMA_VERSION, NAME, _OLDEST)
     _check_work(j)
     run = RunResult(file=Path(file), raw=j.value)
     _read_texts(run, j)
@@ -245,10 +248,14 @@ def read_run(file):
     _read_all_reduce(run, j)
     _read_ranks(run, j)
     run.timed = _read_timed(j)
-    for epoch in j.items("epochs"):
-        run.epochs.append(read_epoch(epoch))
-        if not run.epochs[-1].seconds > 0:
-            epoch.at("seconds").refuse("is not positive")
+    rows = {}
+    for view in j.items("epochs"):
+        epoch = read_epoch(view)
+        if not epoch.seconds > 0:
+            view.at("seconds").refuse("is not positive")
+        if not epoch.of_ranks and (run.file.parent / RANKS_NAME).is_file():
+            epoch.of_ranks = RanksInFile(run.file.parent / RANKS_NAME, epoch.epoch, epoch.ranks, rows)
+        run.epochs.append(epoch)
     run.summary = read_summary(j.at("summary"))
     return run
 
@@ -280,6 +287,8 @@ def includes_warm_up(run):
 
 def batches_of(run, epoch):
     """Images of each rank in a full step of that epoch."""
+    if not epoch.rank_batches and isinstance(epoch.of_ranks, RanksInFile):
+        return [rank.batch for rank in epoch.of_ranks]
     return epoch.rank_batches or run.rank_batches
 
 
@@ -325,6 +334,8 @@ def middle_epoch(run):
 
 def least_core_share(epoch):
     """Of the rank that got least of its cores' time; NaN if unknown."""
+    if isinstance(epoch.of_ranks, RanksInFile):
+        return epoch.least_core_share
     return min((rank.core_share for rank in epoch.of_ranks if not math.isnan(rank.core_share)), default=math.nan)
 
 

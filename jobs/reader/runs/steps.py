@@ -7,36 +7,11 @@ import numpy
 from ..base.definitions import FILES
 from ..base.json_view import InputFile
 from ..start import Unusable
+from .rows import rows_by_epoch, spaced
 
 NAME = FILES["steps"]["name"]
-_MOST_BYTES = 10_000_000_000
-_LONGEST_LINE = 65_536
+_MOST_ROWS = 250_000  # of all epochs of which figures are made
 _REMEDY = "give the steps.csv of a rueda run, or move it away: reports go without it"
-
-
-def _lines(file, stream):
-    """The whole lines, without their ends. A crash may have cut the last one."""
-    while True:
-        line = stream.readline(_LONGEST_LINE + 1)
-        if len(line) > _LONGEST_LINE:
-            file.refuse(f"a line has more than {_LONGEST_LINE} bytes")
-        if not line.endswith(b"\n"):
-            return
-        yield line[:-1]
-
-
-def _lines_by_epoch(file, wanted):
-    """(names of columns, {epoch: lines}). Lines stand epoch by epoch, and each begins with the number of its own."""
-    keys = None if wanted is None else {str(epoch).encode() for epoch in wanted}
-    found = {}
-    with file.open(_MOST_BYTES) as stream:
-        lines = _lines(file, stream)
-        names = next(lines, b"").decode("ascii", "replace").split(",")
-        for line in lines:
-            key = line.partition(b",")[0]
-            if (keys is None and key.isdigit() and len(key) < 16) or (keys is not None and key in keys):
-                found.setdefault(int(key), []).append(line)
-    return names, found
 
 
 def _table(file, names, lines):
@@ -59,7 +34,7 @@ def read_steps(path, wanted=None):
     """{epoch: {column: array [step][rank]}} of a steps.csv, for the epochs `wanted`, or all. An epoch in which a rank lacks a
     step is left out. Memory does not grow with other epochs. Raises Unusable."""
     file = InputFile(path, _REMEDY)
-    names, found = _lines_by_epoch(file, wanted)
+    names, found = rows_by_epoch(file, wanted)
     for name in ("epoch", "step", "rank", "samples", "global_samples", "seconds", "all_reduce"):
         if name not in names:
             file.refuse(f"it has no column {name}")
@@ -69,9 +44,12 @@ def read_steps(path, wanted=None):
 
 def steps_of(run, epochs):
     """The tables of these epochs (EpochFigures) of a run, where its directory has a steps.csv that can be read and has as
-    many ranks as the epoch; else without them. Unreadable ones are told by the check of records."""
+    many ranks as the epoch; else without them. Of very many rows only those of epochs evenly spaced, with the last.
+    Unreadable ones are told by the check of records."""
+    rows = max((epoch.steps * epoch.ranks for epoch in epochs), default=0)
     try:
-        tables = read_steps(Path(run.file).parent / NAME, [epoch.epoch for epoch in epochs])
+        read = spaced(epochs, rows, _MOST_ROWS)
+        tables = read_steps(Path(run.file).parent / NAME, [epoch.epoch for epoch in read])
     except (Unusable, TypeError):  # a made run has no file
         return {}
     ranks = {epoch.epoch: epoch.ranks for epoch in epochs}

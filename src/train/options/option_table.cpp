@@ -296,7 +296,7 @@ const std::vector<TrainOption> kOptions = {
      "Display of the progress: a bar, a line per epoch, or nothing; auto: a bar on a terminal",
      also({.evaluates = true})},
     {"trace", kOutput, Text{place<&OutputConfig::trace>}, own, none, "FILE",
-     "Writes a timeline of all ranks to this file, for Perfetto or chrome://tracing"},
+     "Writes a timeline of up to eight ranks to this file, for Perfetto or chrome://tracing"},
     {"trace-steps", kOutput, number<&OutputConfig::trace_steps>(), own, none, "N",
      "Number of steps in the trace, from the first"},
     {"profile-layers", kLastGroup, Flag{place<&OutputConfig::profile_layers>}, free, variant, "",

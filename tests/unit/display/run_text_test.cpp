@@ -217,13 +217,14 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
          "348 images/s (174 per rank) evaluation 0.630 s all together 4.500 s target val_accuracy "
          "0.4 after 2.510 s input resident: the device makes each batch all-reduce",
          "parameter hash 0123456789abcde3",
-         "runs/sample/run.json runs/sample/epochs.csv runs/sample/steps.csv Epoch seconds:"});
+         "runs/sample/run.json runs/sample/epochs.csv runs/sample/ranks.csv runs/sample/steps.csv "
+         "Epoch seconds:"});
   for (EpochRecord& epoch : run.epochs) {
     epoch.bookkeeping_seconds = 0.2;
     epoch.clock_seconds = 0.01;
   }
   check(result_table(run),
-        {"evaluation 0.630 s bookkeeping 0.600 s between steps, of these 0.030 s "
+        {"evaluation 0.630 s bookkeeping 0.600 s between steps, of these 0.0300 s "
          "comparing clocks all together 4.500 s"});
   run.epochs[1].bookkeeping_seconds = NAN;  // of a version that did not note it
   check(result_table(run), {"evaluation 0.630 s all together"});

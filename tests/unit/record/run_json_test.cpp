@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include <catch2/catch.hpp>
@@ -173,7 +175,7 @@ TEST_CASE("a history that is written epoch by epoch is that of the whole run", "
     CHECK(join(now) == join(history_json(run)));
     // The lines of the epochs before are those that were written before.
     for (std::size_t piece = 1; piece + 2 < last.size(); ++piece)
-      CHECK((piece % 2 == 0 || now.at(piece) == last[piece]));
+      CHECK((piece % 3 != 1 || now.at(piece) == last[piece]));
     last = now;
   }
 }
@@ -184,8 +186,9 @@ TEST_CASE("run.json is written after each epoch, or seldom enough", "[run_json]"
   pace.wrote(1, 100, 101);  // a second, so that 50 seconds are long enough
   CHECK(pace.due(2, 101));
   pace.wrote(80, 200, 201);
-  CHECK_FALSE(pace.due(81, 249));
-  CHECK(pace.due(81, 250));
+  CHECK_FALSE(pace.due(83, 249));
+  CHECK_FALSE(pace.due(82, 1e9));
+  CHECK(pace.due(83, 250));
   CHECK_FALSE(pace.due(90, 202));
   CHECK(pace.due(91, 202));
   // However short they are: few epochs are written at once, many at growing intervals.
@@ -199,6 +202,164 @@ TEST_CASE("run.json is written after each epoch, or seldom enough", "[run_json]"
   }
   CHECK(epochs > 1000 - 1000 / 8);
   CHECK(written < 10 * 1000);
+  // Long epochs are all in it at first, and bytes do not grow with their square.
+  WritePace slow(0, 0);
+  epochs = written = 0;
+  for (std::size_t epoch = 1; epoch <= 10'000; ++epoch) {
+    const double now = 100.0 * double(epoch);
+    CHECK((epoch - epochs <= 1 + epochs / 32));
+    if (!slow.due(epoch, now)) continue;
+    slow.wrote(epochs = epoch, now, now + 1);
+    written += epoch;
+  }
+  CHECK(written < 34 * 10'000);
+}
+
+namespace {
+
+/// As Console does at the end of each epoch.
+void settle(RunRecord& run) {
+  release_steps(run.epochs.back(), run);
+  drop_rows(run.epochs);
+}
+
+/// A run of so many epochs, of which processes began those of `resumed`.
+RunRecord settled_run(int ranks, std::size_t epochs, const std::set<std::size_t>& resumed) {
+  RunRecord run = test::sample_run(ranks, 2);
+  run.epochs.clear();
+  for (std::size_t epoch = 1; epoch <= epochs; ++epoch) {
+    run.epochs.push_back(test::sample_epoch(epoch, std::size_t(ranks)));
+    run.epochs.back().rank_batches = run.rank_batches;
+    if (resumed.contains(epoch)) run.epochs.back().resumed_at_step = 0;
+    settle(run);
+  }
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("sums of steps are kept of the epochs that count, and their figures stay", "[run_json]") {
+  for (const std::set<std::size_t>& resumed :
+       {std::set<std::size_t>{}, {3}, {4, 5}, {6}, {2, 3, 4, 5, 6}}) {
+    for (std::size_t epochs = 1; epochs <= 6; ++epochs) {
+      const RunRecord run = settled_run(3, epochs, resumed);
+      RunRecord whole = test::sample_run(3, 2);
+      whole.epochs.clear();
+      for (std::size_t epoch = 1; epoch <= epochs; ++epoch) {
+        whole.epochs.push_back(test::sample_epoch(epoch, 3));
+        if (resumed.contains(epoch)) whole.epochs.back().resumed_at_step = 0;
+      }
+      CAPTURE(epochs, resumed.size());
+      std::size_t with_sums = 0;
+      for (const EpochRecord& epoch : run.epochs) with_sums += !epoch.sums.full.ranks.empty();
+      CHECK(with_sums <= 2);
+      CHECK(result_table(run) == result_table(whole));
+      RunRecord back = test::sample_run(3, 2);
+      back.epochs.clear();
+      restore_history(back, join(history_json(run)), "x");
+      CHECK(result_table(back) == result_table(whole));
+      CHECK(join(history_json(back)) == join(history_json(run)));
+    }
+  }
+}
+
+TEST_CASE("run.json has the rows of few ranks, and of many the spreads alone", "[run_json]") {
+  const auto last_epoch = [](int ranks) {
+    return parsed(settled_run(ranks, 2, {})).at("epochs").at(1);
+  };
+  const json few = last_epoch(16);
+  CHECK(few.at("ranks").size() == 16);
+  CHECK(few.at("batch_per_rank").size() == 16);
+  const json many = last_epoch(17);
+  for (const char* name : {"ranks", "batch_per_rank"}) CHECK_FALSE(many.contains(name));
+  CHECK_FALSE(many.at("energy").contains("per_rank"));
+  CHECK(many.at("world_size") == 17);
+  for (const json& epoch : {few, many}) {
+    const json& over = epoch.at("over_ranks");
+    const int ranks = epoch.at("world_size");
+    CHECK(over.at("slowest_rank") == ranks - 1);
+    for (const char* name : {"seconds", "useful_seconds", "all_reduce_wait", "core_share"})
+      CHECK(over.at(name).at("count") == ranks);
+    CHECK(over.at("useful_seconds").at("mean").get<double>() ==
+          Approx(epoch.at("efficiency").at("useful_mean").get<double>()));
+  }
+}
+
+TEST_CASE("what run.json and checkpoints have of an epoch does not grow with the ranks",
+          "[run_json]") {
+  const auto growth = [](int ranks) {
+    const auto bytes = [ranks](std::size_t epochs) {
+      const RunRecord run = settled_run(ranks, epochs, {});
+      std::size_t lines = 0;  // of the history, without the sums, which two epochs have
+      const TextPieces pieces = history_json(run);
+      for (std::size_t piece = 1; piece < pieces.size(); piece += 3) lines += pieces[piece]->size();
+      return std::pair(to_json(run).size(), lines);
+    };
+    const auto [json, history] = bytes(6);
+    const auto [json_before, history_before] = bytes(4);
+    CHECK(history - history_before < json - json_before);
+    return (json - json_before) / 2;
+  };
+  const std::size_t of_few = growth(17);
+  CHECK(of_few < 20'000'000 / 200);
+  CHECK(growth(1024) < of_few + of_few / 4);
+}
+
+TEST_CASE("a run of many ranks goes on where its checkpoint has it", "[run_json]") {
+  RunRecord run = settled_run(20, 3, {});
+  RunRecord back = test::sample_run(20, 2);
+  back.epochs.clear();
+  restore_history(back, join(history_json(run)), "x");
+  for (RunRecord* one : {&run, &back}) {
+    one->epochs.push_back(test::sample_epoch(4, 20));
+    one->epochs.back().resumed_at_step.reset();
+    settle(*one);
+    one->total_seconds = 5;
+  }
+  CHECK(back.epochs[1].ranks == 20);
+  CHECK(parsed(back).at("epochs") == parsed(run).at("epochs"));
+  CHECK(parsed(back).at("summary") == parsed(run).at("summary"));
+}
+
+TEST_CASE("ranks.csv has a row of each epoch and rank, and grows by epochs", "[run_json]") {
+  const ScratchDirectory folder;
+  const fs::path path = folder.write(kRanksCsvName, "of another run\n");
+  RunRecord run = test::full_run();
+  for (EpochRecord& epoch : run.epochs) {
+    release_steps(epoch, run);
+    append_ranks_csv(path, epoch, epoch.epoch == 1);
+  }
+  const std::string whole = content(path);
+  const auto lines = split_words(whole, '\n');
+  const std::size_t ranks = run.ranks.size();
+  REQUIRE(lines.size() == 2 * ranks + 2);
+  const auto names = split_words(lines[0]);
+  for (std::size_t i = 0; i < 2 * ranks; ++i) {
+    const auto cells = split_words(lines[i + 1]);
+    REQUIRE(cells.size() == names.size());
+    const EpochRecord& epoch = run.epochs[i / ranks];
+    const RankFigures& figures = epoch.of_ranks[i % ranks];
+    std::map<std::string, double> row;
+    for (std::size_t n = 0; n < names.size(); ++n) row[names[n]] = std::stod(cells[n]);
+    CHECK(row.at("epoch") == double(epoch.epoch));
+    CHECK(row.at("rank") == double(i % ranks));
+    CHECK(row.at("batch") == double(epoch.rank_batches[i % ranks]));
+    CHECK(row.at("seconds") == figures.sums.seconds);
+    CHECK(row.at("samples") == double(figures.sums.samples));
+    for (std::size_t p = 0; p < kPhases; ++p)
+      CHECK(row.at(std::string(kPhaseNames[p])) == figures.sums.phases[p]);
+    CHECK(row.at("all_reduce_wait") == figures.sums.wait);
+    CHECK(row.at("core_share") == figures.core_share);
+    CHECK(row.at("full_steps") == double(figures.full_step.count));
+    CHECK(row.at("full_step_seconds_max") == figures.full_step.max);
+    CHECK(row.at("full_step_compute_seconds_median") == figures.full_compute.median);
+    double joules = NAN;
+    if (i % ranks < epoch.rank_energy.size()) joules = epoch.rank_energy[i % ranks].gpus;
+    CHECK((row.at("joules") == joules || (std::isnan(row.at("joules")) && std::isnan(joules))));
+  }
+  copy_rows(path, path, 1);
+  CHECK(content(path) == whole.substr(0, whole.find("\n2,") + 1));
+  CHECK_THROWS_AS(append_ranks_csv(folder.path() / "none.csv", run.epochs[1], false), RunError);
 }
 
 TEST_CASE("epochs stand in run.json as if they were dumped with it", "[run_json]") {
@@ -403,20 +564,20 @@ TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that coun
   RunRecord run = test::sample_run();
   const fs::path path = folder.path() / "steps.csv";
   const std::string whole = steps_csv(run);
-  copy_steps_csv(folder.write("whole.csv", whole), path, 2);
+  copy_rows(folder.write("whole.csv", whole), path, 2);
   run.epochs.pop_back();
   CHECK(content(path) == steps_csv(run));
-  copy_steps_csv(folder.write("cut.csv", whole.substr(0, whole.size() - 3)), path, 3);
+  copy_rows(folder.write("cut.csv", whole.substr(0, whole.size() - 3)), path, 3);
   CHECK(content(path) == whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1));
   std::string huge = whole;  // no epoch is called 1e300
   huge.replace(whole.find("\n1,") + 1, 1, "1e300");
-  copy_steps_csv(folder.write("huge.csv", huge), path, 3);
+  copy_rows(folder.write("huge.csv", huge), path, 3);
   CHECK(std::ranges::count(content(path), '\n') == std::ranges::count(whole, '\n') - 1);
-  copy_steps_csv(folder.write("whole.csv", whole), path, 2);
-  copy_steps_csv(path, path, 1);  // onto itself
+  copy_rows(folder.write("whole.csv", whole), path, 2);
+  copy_rows(path, path, 1);  // onto itself
   run.epochs.pop_back();
   CHECK(content(path) == steps_csv(run));
-  copy_steps_csv(folder.path() / "none.csv", path, 3);
+  copy_rows(folder.path() / "none.csv", path, 3);
   CHECK(content(path) == whole.substr(0, whole.find('\n') + 1));
 }
 

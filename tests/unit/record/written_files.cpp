@@ -61,8 +61,7 @@ RunRecord full_run() {
   second.bucket_records = {{{2, 1, 0, 0, 1.0, 1.5, 2.0, 0.25, 0.125, 0.0625},
                             {2, 1, 1, 0, 1.25, 2.0, 2.5, 0.25, 0.125, 0.0625}},
                            {{2, 1, 0, 0, 1.0, 1.75, 2.0, 0.25, 0.125, 0.0625}}};
-  second.clocks.resize(2);
-  second.clocks[1].first.error = 0.0005;
+  run.clock_error = 0.0005;
   run.profile = {32,
                  Roof{2e12, 1e11},
                  {{.seconds = {0.5, 0.25, 1}, .layer = "conv", .flops = 1e6, .bytes = 2e6}}};

@@ -1,8 +1,10 @@
 #include "train/step_recorder.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -21,6 +23,8 @@ namespace {
 using Catch::Contains;
 
 using nlohmann::json;
+using test::content;
+using test::ScratchDirectory;
 
 SteadyTime at(double seconds) {
   return SteadyTime(
@@ -98,7 +102,7 @@ TEST_CASE("trace: all ranks on one clock, in microseconds from the first span", 
   auto late = one_step();
   align(late, {.first_time = 0, .first = {0.5, 1e-6}, .last_time = 100, .last = {0.5, 1e-6}});
   run.trace = {one_step(), late};
-  run.epochs[0].clocks = {{}, {.first = {0.5, 1e-6}, .last = {0.5, 2e-6}}};
+  run.clock_error = 2e-6;
   const json trace = json::parse(to_trace_json(run));
   CHECK(trace.at("otherData").at("clock_error_us").get<double>() == Approx(2));
   std::vector<json> spans;
@@ -117,6 +121,68 @@ TEST_CASE("trace: all ranks on one clock, in microseconds from the first span", 
   CHECK(spans[2].at("tid") == 3);
   CHECK(spans[2].at("args") ==
         json::parse(R"({"step":7,"bucket":1,"ring_step":2,"to_rank":3,"from_rank":1})"));
+}
+
+/// Ranks with one step each that has these useful seconds, and waits for the rest of ten.
+ByRank<StepRecord> steps_with(const std::vector<double>& useful) {
+  ByRank<StepRecord> steps;
+  for (const double seconds : useful) {
+    StepRecord step;
+    step.seconds = 10;
+    step.phases[kAllReduce] = 10 - seconds;
+    steps.push_back({step});
+  }
+  return steps;
+}
+
+TEST_CASE("a trace shows eight ranks at most: rank 0, the slowest, the median", "[trace]") {
+  using Ranks = std::vector<std::size_t>;
+  CHECK(choose_traced({}).empty());
+  CHECK(choose_traced(steps_with({3, 1, 2})) == Ranks{0, 1, 2});
+  CHECK(choose_traced(steps_with({1, 2, 3, 4, 5, 6, 7, 8})) == Ranks{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(choose_traced(steps_with({5, 1, 1, 1, 1, 1, 1, 1, 9})).size() == kTracedRanks);
+  for (const std::size_t ranks : {9, 10, 17, 64, 1024}) {
+    CAPTURE(ranks);
+    std::vector<double> useful(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      useful[rank] = 1 + double(rank * 7 % ranks) / double(ranks);
+    useful[5] = 9;     // the slowest
+    useful[6] = 0.5;   // the fastest
+    useful[0] = 1e-3;  // is there in any case
+    const Ranks chosen = choose_traced(steps_with(useful));
+    CHECK(chosen.size() == kTracedRanks);
+    CHECK(std::ranges::is_sorted(chosen));
+    CHECK(std::ranges::adjacent_find(chosen) == chosen.end());
+    for (const std::size_t rank : {0, 5, 6}) CHECK(std::ranges::count(chosen, rank) == 1);
+    Ranks order(ranks - 1);
+    std::iota(order.begin(), order.end(), 1);
+    std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return useful[rank]; });
+    CHECK(std::ranges::count(chosen, order[(order.size() - 1) / 2]) == 1);
+  }
+}
+
+TEST_CASE("a trace of many ranks has no more of them, and none that has no spans", "[trace]") {
+  RunRecord run = test::sample_run(3, 2);
+  run.trace.resize(3);
+  run.trace[0] = one_step();
+  run.trace[2] = one_step();
+  const std::string text = to_trace_json(run);
+  const ScratchDirectory folder;
+  write_trace(folder.path() / "trace.json", run);
+  CHECK(content(folder.path() / "trace.json") == text);
+  for (const auto& event : json::parse(text).at("traceEvents")) CHECK(event.at("pid") != 2);
+  run.trace.clear();
+  CHECK(json::parse(to_trace_json(run)).at("traceEvents").empty());
+}
+
+TEST_CASE("of samples one stays in each stretch of time", "[train]") {
+  std::vector<DeviceSample> samples;
+  for (const double seconds : {0.1, 1.1, 2.1, 3.9, 4.0, 9.5})
+    samples.push_back({.seconds = seconds});
+  thin_samples(samples, 2);
+  CHECK(values_of(samples, &DeviceSample::seconds) == std::vector<double>{0.1, 2.1, 4.0, 9.5});
+  thin_samples(samples, 2);
+  CHECK(samples.size() == 4);
 }
 
 TEST_CASE("waiting ends when the last rank begins", "[train]") {

@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <ranges>
 #include <system_error>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -14,11 +15,47 @@
 namespace rueda {
 namespace {
 
-std::string header() {
+std::string steps_header() {
   return fmt::format(
       "epoch,step,rank,samples,global_samples,seconds,{},all_reduce_busy,all_reduce_add,train_loss,"
       "train_accuracy,learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait\n",
       fmt::join(kPhaseNames, ","));
+}
+
+constexpr std::array<std::pair<const char*, double Spread::*>, 6> kSpreadColumns = {
+    {{"min", &Spread::min},
+     {"mean", &Spread::mean},
+     {"median", &Spread::median},
+     {"p90", &Spread::p90},
+     {"max", &Spread::max},
+     {"deviation", &Spread::deviation}}};
+
+std::string ranks_header() {
+  std::string text = fmt::format(
+      "epoch,rank,batch,samples,seconds,{},all_reduce_busy,all_reduce_wait,all_reduce_add,"
+      "prepare_busy,copy_busy,copy_bytes,core_share,joules,full_steps",
+      fmt::join(kPhaseNames, ","));
+  for (const char* spread : {"full_step_seconds", "full_step_compute_seconds"})
+    for (const auto& [name, member] : kSpreadColumns) text += fmt::format(",{}_{}", spread, name);
+  return text + "\n";
+}
+
+/// What stands at `index`, or the other value.
+template <typename Value>
+Value value_at(const std::vector<Value>& values, std::size_t index, Value otherwise) {
+  return index < values.size() ? values[index] : otherwise;
+}
+
+std::string ranks_row(const EpochRecord& epoch, const RankFigures& r) {
+  std::string text =
+      fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", epoch.epoch, r.rank,
+                  value_at(epoch.rank_batches, r.rank, {}), r.sums.samples, r.sums.seconds,
+                  fmt::join(r.sums.phases, ","), r.sums.busy, r.sums.wait, r.sums.add,
+                  r.sums.prepare, r.sums.copy, r.sums.copy_bytes, r.core_share,
+                  value_at(epoch.rank_energy, r.rank, {}).gpus, r.full_step.count);
+  for (const Spread* spread : {&r.full_step, &r.full_compute})
+    for (const auto& [name, member] : kSpreadColumns) text += fmt::format(",{}", spread->*member);
+  return text + "\n";
 }
 
 /// Whether it is a whole line of an epoch up to `last`.
@@ -45,60 +82,9 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   return true;
 }
 
-/// Processes and threads of a trace count from 1: viewers take 0 for an idle one.
-std::size_t process_of(std::size_t rank) { return rank + 1; }
-std::size_t thread_of(std::size_t lane) { return lane + 1; }
-
-constexpr std::array<const char*, 3> kLaneNames = {"training", "buckets", "all-reduce"};
-
-/// A name that a viewer shows.
-Json metadata(const char* what, std::size_t rank, const char* key, const Json& value) {
-  return {{"name", what}, {"ph", "M"}, {"pid", process_of(rank)}, {"args", {{key, value}}}};
-}
-
-void add_names(Json& events, const RunRecord& run, std::size_t rank) {
-  std::string host;
-  if (rank < run.ranks.size()) host = " on " + run.ranks[rank].host;
-  events.push_back(metadata("process_name", rank, "name", fmt::format("rank {}{}", rank, host)));
-  for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
-    events.push_back(metadata("thread_name", rank, "name", kLaneNames[lane]));
-    events.back()["tid"] = thread_of(lane);
-    events.push_back({{"name", "thread_sort_index"},
-                      {"ph", "M"},
-                      {"pid", process_of(rank)},
-                      {"tid", thread_of(lane)},
-                      {"args", {{"sort_index", lane}}}});
-  }
-}
-
-Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
-  Json j = {{"name", span.name.data()},
-            {"cat", kLaneNames.at(std::size_t(span.lane))},
-            {"ph", "X"},
-            {"pid", process_of(rank)},
-            {"tid", thread_of(std::size_t(span.lane))},
-            {"ts", (span.begin - origin) * 1e6},
-            {"dur", (span.end - span.begin) * 1e6}};
-  Json& args = j["args"];
-  args["step"] = span.step;
-  if (span.bucket >= 0) args["bucket"] = span.bucket;
-  if (span.part >= 0) args["ring_step"] = span.part;
-  if (span.to >= 0) args["to_rank"] = span.to;
-  if (span.from >= 0) args["from_rank"] = span.from;
-  return j;
-}
-
-double first_moment(const RunRecord& run) {
-  double first = INFINITY;
-  for (const TraceSpan& span : run.trace | std::views::join) first = std::min(first, span.begin);
-  return first;
-}
-
-double clock_error(const RunRecord& run) {
-  double error = 0;
-  for (const EpochRecord& epoch : run.epochs)
-    for (const ClockFit& clock : epoch.clocks) error = std::max(error, clock.error());
-  return error;
+void write_rows(const std::filesystem::path& path, const std::string& text, bool first) {
+  if (first) return write_output(path, text);
+  append_to_file(path, text);
 }
 
 bool is_finite(const Json& value) {
@@ -133,7 +119,7 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
 
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
   std::string text;
-  if (first) text = header();
+  if (first) text = steps_header();
   const auto& ranks = epoch.step_records;
   for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -145,13 +131,19 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
                      s.all_reduce_wait);
     }
   }
-  if (first) return write_output(path, text);
-  append_to_file(path, text);
+  write_rows(path, text, first);
 }
 
-void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
-                    std::size_t last) {
-  const std::string head = header();
+void append_ranks_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
+  std::string text;
+  if (first) text = ranks_header();
+  for (const RankFigures& rank : epoch.of_ranks) text += ranks_row(epoch, rank);
+  write_rows(path, text, first);
+}
+
+void copy_rows(const std::filesystem::path& from, const std::filesystem::path& to,
+               std::size_t last) {
+  const std::string head = to.filename() == kRanksCsvName ? ranks_header() : steps_header();
   const auto commas = std::count(head.begin(), head.end(), ',');
   write_output(to, [&](const TextSink& put) {
     put(head);
@@ -193,22 +185,6 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
     use(values);
   }
   return true;
-}
-
-std::string to_trace_json(const RunRecord& run) {
-  Json events = Json::array();
-  const double origin = first_moment(run);
-  for (std::size_t rank = 0; rank < run.trace.size(); ++rank) {
-    add_names(events, run, rank);
-    for (const TraceSpan& span : run.trace[rank]) events.push_back(span_json(span, rank, origin));
-  }
-  const Json about = {{"program", "rueda"},
-                      {"command_line", run.command_line},
-                      {"clock_error_us", clock_error(run) * 1e6}};
-  return text_of({{"displayTimeUnit", "ms"},
-                  {"otherData", about},
-                  {"traceEvents", std::move(events)}}) +
-         "\n";
 }
 
 }  // namespace rueda
