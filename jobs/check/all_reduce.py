@@ -25,7 +25,7 @@ from figures import describe_machine  # noqa: E402
 PAGE = ROOT / "docs" / "results" / "all-reduce.md"
 HEADING = "## Three MPIs on one host\n"
 NEXT = "## What the three MPIs show\n"  # before which the section comes
-ALGORITHMS = ("ring", "doubling", "fixed", "shared", "auto", "mpi")
+ALGORITHMS = ("ring", "doubling", "halving", "fixed", "shared", "auto", "mpi")
 SIZES = "64,1k,10k,100k,1M,10M,40M,100M"
 TIME_LIMIT = 600  # seconds, of one run
 

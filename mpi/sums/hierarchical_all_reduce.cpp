@@ -12,6 +12,7 @@ namespace rueda {
 HierarchicalAllReduce::HierarchicalAllReduce(ReduceDevice& device, const HostLayout& layout,
                                              HierarchicalParts parts)
     : MessageAllReduce(std::move(parts.world), device),
+      name_(parts.name),
       local_(layout.local_rank_of(ranks_->rank())),
       shards_(layout.fewest()),
       inside_(parts.split(color_of(layout.host_of(ranks_->rank()), layout.hosts()))),

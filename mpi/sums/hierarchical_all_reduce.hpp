@@ -16,7 +16,8 @@ namespace rueda {
 
 /// What a HierarchicalAllReduce is made of.
 struct HierarchicalParts {
-  std::unique_ptr<Exchange> world;  ///< between all ranks
+  const char* name = "hierarchical";  ///< a literal; it says how hosts sum
+  std::unique_ptr<Exchange> world;    ///< between all ranks
   /// Collective over all: between the ranks that give the same `color`, in their order.
   std::function<std::unique_ptr<Exchange>(int color)> split;
   /// The sum between hosts: one rank of each, on a shard.
@@ -39,7 +40,7 @@ class HierarchicalAllReduce final : public MessageAllReduce {
   /// Collective. Keeps `device`, which outlives it.
   HierarchicalAllReduce(ReduceDevice& device, const HostLayout& layout, HierarchicalParts parts);
 
-  std::string_view name() const override { return "hierarchical"; }
+  std::string_view name() const override { return name_; }
   std::string details() const override;
   std::size_t scratch_floats(std::size_t length) const override;
 
@@ -60,6 +61,7 @@ class HierarchicalAllReduce final : public MessageAllReduce {
   /// Between hosts.
   void sum_shard(std::span<float> shard, bool exactly, ReduceJournal& journal);
 
+  const char* name_;
   int local_;   ///< of this rank on its host
   int shards_;  ///< ranks of a host that have one
   std::unique_ptr<Exchange> inside_;

@@ -42,7 +42,8 @@ void add_explain(CLI::App& bench, Request& request) {
   add_number(command, "--ranks", options.ranks, "P", "Number of ranks, up to 16");
   add_number(command, "--length", options.length, "N", "Number of floats to sum");
   add_choice(command, "--algorithm", options.algorithm,
-             {Algorithm::ring, Algorithm::doubling, Algorithm::central}, "Algorithm to explain");
+             {Algorithm::ring, Algorithm::doubling, Algorithm::halving, Algorithm::central},
+             "Algorithm to explain");
 }
 
 void add_layers(CLI::App& bench, Request& request) {

@@ -35,7 +35,13 @@ class HelpFormatter final : public CLI::Formatter {
     const auto width = Terminal::of_stdout().width();
     const std::string label = "  " + name;
     if (label.size() + 2 <= kColumn) return paragraph(label, kColumn, text, width);
-    return label + '\n' + paragraph("", kColumn, text, width);
+    return lines_of(label, width) + '\n' + paragraph("", kColumn, text, width);
+  }
+  /// The words of an option, of which a line holds as many as fit.
+  static std::string lines_of(const std::string& label, std::size_t width) {
+    const std::size_t bar = label.rfind('|', width - 1);
+    if (label.size() <= width || bar == label.npos) return label;
+    return label.substr(0, bar + 1) + '\n' + lines_of("      " + label.substr(bar + 1), width);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -27,6 +28,27 @@ double ring_step(const Machine& machine, std::size_t ranks, double bytes) {
 double shared_message(const Machine& machine, std::size_t senders, double bytes) {
   const double share = double(senders) / double(machine.links_per_node);
   return machine.between.alpha + bytes * machine.between.beta * std::max(share, 1.0);
+}
+
+/// Seconds of a message within a block of ranks that all send one.
+double block_message(const Machine& machine, std::size_t block, double bytes) {
+  if (!machine.spans_nodes(block)) return machine.inside.message_seconds(bytes);
+  return shared_message(machine, machine.ranks_per_node, bytes);
+}
+
+using SumSeconds = double (*)(const Machine&, std::size_t, double);
+
+/// As HierarchicalAllReduce: by rings inside nodes, between them as `across` says.
+double nested_seconds(const Machine& machine, std::size_t ranks, double bytes, SumSeconds across) {
+  const std::size_t local = std::min(machine.ranks_per_node, ranks);
+  if (!machine.spans_nodes(ranks)) return ring_seconds(machine, ranks, bytes);
+  if (local == 1) return across(machine, ranks, bytes);
+  const double shard = bytes / double(local);
+  const double inside = 2 * machine.inside.message_seconds(shard) + shard * machine.gamma;
+  Machine nodes = machine;
+  nodes.ranks_per_node = 1;
+  nodes.between.beta *= std::max(double(local) / double(machine.links_per_node), 1.0);
+  return double(local - 1) * inside + across(nodes, pieces(ranks, local), shard);
 }
 
 constexpr unsigned kIndexBits = 12;
@@ -104,29 +126,40 @@ std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks) {
 }
 
 double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes) {
-  const std::size_t local = std::min(machine.ranks_per_node, ranks);
-  if (local <= 1 || !machine.spans_nodes(ranks)) return ring_seconds(machine, ranks, bytes);
-  const std::size_t nodes = pieces(ranks, local);
-  const double shard = bytes / double(local);
-  const double chunk = shard / double(nodes);
-  const double inside = 2 * machine.inside.message_seconds(shard) + shard * machine.gamma;
-  const double between = 2 * shared_message(machine, local, chunk) + chunk * machine.gamma;
-  return double(local - 1) * inside + double(nodes - 1) * between;
+  return nested_seconds(machine, ranks, bytes, ring_seconds);
+}
+
+double hierarchical_halving_seconds(const Machine& machine, std::size_t ranks, double bytes) {
+  return nested_seconds(machine, ranks, bytes, halving_seconds);
 }
 
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes) {
   if (ranks <= 1) return 0;
   const DoublingBlock block{0, int(ranks)};
-  double message = machine.inside.message_seconds(bytes);
-  if (machine.spans_nodes(ranks)) message = shared_message(machine, machine.ranks_per_node, bytes);
+  const double message = block_message(machine, ranks, bytes);
   const double left = doubling_seconds(machine, std::size_t(block.left().count), bytes);
   const double right = doubling_seconds(machine, std::size_t(block.right().count), bytes);
   const double spreads = block.spreads() * message;
   return std::max(left, right) + message + bytes * machine.gamma + spreads;
 }
 
+double halving_seconds(const Machine& machine, std::size_t ranks, double bytes) {
+  if (ranks <= 1) return 0;
+  const std::size_t workers = std::bit_floor(ranks);
+  const bool folds = workers < ranks;
+  double seconds = 0;
+  if (folds) seconds += 2 * block_message(machine, 2, bytes) + bytes * machine.gamma;
+  for (std::size_t block = 2; block <= workers; block *= 2) {
+    const double part = bytes / double(block);
+    const std::size_t spanned = folds ? std::min(2 * block, ranks) : block;
+    seconds += 2 * block_message(machine, spanned, part) + part * machine.gamma;
+  }
+  return seconds;
+}
+
 double all_reduce_seconds(Scheme scheme, const Machine& machine, std::size_t ranks, double bytes) {
-  constexpr std::array kSchemes = {ring_seconds, hierarchical_seconds, doubling_seconds};
+  constexpr std::array kSchemes = {ring_seconds, hierarchical_seconds, doubling_seconds,
+                                   halving_seconds, hierarchical_halving_seconds};
   if (scheme != Scheme::best) return kSchemes.at(std::size_t(scheme))(machine, ranks, bytes);
   double least = std::numeric_limits<double>::infinity();
   for (const auto seconds : kSchemes) least = std::min(least, seconds(machine, ranks, bytes));

@@ -43,13 +43,16 @@ struct Machine {
 
 /// Which all-reduce is predicted, as rueda does it (docs/ring.md); `best` takes
 /// for each slice the one that the model says is the quickest.
-enum class Scheme { ring, hierarchical, doubling, best };
-constexpr auto words_of(Scheme) { return std::array{"ring", "hierarchical", "doubling", "best"}; }
+enum class Scheme { ring, hierarchical, doubling, halving, hierarchical_halving, best };
+constexpr auto words_of(Scheme) {
+  return std::array{"ring", "hierarchical", "doubling", "halving", "hierarchical-halving", "best"};
+}
 
 /// Seconds of a sum of `bytes` over all ranks, from the moment at which all
 /// have begun to the one at which all are done. 0 on one rank. Sources: P.
 /// Patarasuk, X. Yuan, *JPDC* 69(2), 2009, for the ring; R. Thakur, R.
-/// Rabenseifner, W. Gropp, *IJHPCA* 19(1), 2005, for the model and doubling.
+/// Rabenseifner, W. Gropp, *IJHPCA* 19(1), 2005, for the model, doubling and
+/// halving.
 
 /// 2(P-1) messages of 1/P; the first half is added. All ranks of a ring move in step, so each step
 /// takes as long as its slowest link. Only one rank of a node sends to another node.
@@ -77,6 +80,15 @@ double hierarchical_seconds(const Machine& machine, std::size_t ranks, double by
 /// messages, each of all bytes. Blocks of ranks that are larger than a node
 /// talk between nodes, with all their ranks at once.
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes);
+
+/// As halving_plan: of the first ranks, each pair of which has one that works for
+/// both. Partners of a round are in a block of ranks, twice as large each time;
+/// blocks that are larger than a node talk between nodes, with all their ranks at
+/// once.
+double halving_seconds(const Machine& machine, std::size_t ranks, double bytes);
+
+/// As hierarchical_seconds, with halving between nodes.
+double hierarchical_halving_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
 /// Bytes that a rank of a ring adds.
 double added_bytes(std::size_t ranks, double bytes) noexcept;

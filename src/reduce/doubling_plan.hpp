@@ -3,6 +3,8 @@
 #include <bit>
 #include <vector>
 
+#include "reduce/pair_plan.hpp"
+
 namespace rueda {
 
 // Which ranks exchange what in which order in recursive doubling: its arithmetic,
@@ -43,57 +45,44 @@ struct DoublingBlock {
   }
 };
 
-/// What a rank does at a time.
-struct DoublingStep {
-  enum class Act {
-    swap_and_add,  ///< both send their sums, and add what they receive
-    send,          ///< a sum that the peer keeps
-    receive,
-  };
-  Act act = Act::swap_and_add;
-  int peer = 0;
-  bool operator==(const DoublingStep&) const = default;
-};
-
-/// For people.
-constexpr const char* phase_of(DoublingStep::Act act) noexcept {
-  return act == DoublingStep::Act::swap_and_add ? "doubling" : "spread";
-}
+/// The slice as a whole.
+inline constexpr Range kWholeSlice{0, 1};
 
 /// Appends what `rank`, of the left part, does so that all of it have the sum
 /// that the first ranks, as many as the right part has, hold.
-inline void append_spreads(const DoublingBlock& block, int rank, std::vector<DoublingStep>& steps) {
+inline void append_spreads(const DoublingBlock& block, int rank, std::vector<PairStep>& steps) {
   const DoublingBlock left = block.left();
   const int mine = rank - left.first;
   int have = block.right().count;
   for (int round = 0; round < block.spreads(); ++round, have *= 2) {
     if (mine < have && mine + have < left.count)
-      steps.push_back({DoublingStep::Act::send, rank + have});
-    if (mine >= have && mine < 2 * have) steps.push_back({DoublingStep::Act::receive, rank - have});
+      steps.push_back({.phase = "spread", .peer = rank + have, .sent = kWholeSlice});
+    if (mine >= have && mine < 2 * have)
+      steps.push_back({.phase = "spread", .peer = rank - have, .received = kWholeSlice});
   }
 }
 
 /// Appends what `rank`, one of `block`, does until all of the block have its sum.
-inline void append_steps(const DoublingBlock& block, int rank, std::vector<DoublingStep>& steps) {
+inline void append_steps(const DoublingBlock& block, int rank, std::vector<PairStep>& steps) {
   if (block.count == 1) return;
   const DoublingBlock left = block.left();
   const DoublingBlock right = block.right();
   if (rank >= right.first) {
     append_steps(right, rank, steps);
-    steps.push_back({DoublingStep::Act::swap_and_add, rank - left.count});
+    steps.push_back({"doubling", rank - left.count, kWholeSlice, kWholeSlice, true});
     return;
   }
   append_steps(left, rank, steps);
   if (rank - left.first < right.count)
-    steps.push_back({DoublingStep::Act::swap_and_add, rank + left.count});
+    steps.push_back({"doubling", rank + left.count, kWholeSlice, kWholeSlice, true});
   append_spreads(block, rank, steps);
 }
 
-/// What `rank` does, in this order, to get the sum over `ranks` ranks.
-inline std::vector<DoublingStep> doubling_steps(int rank, int ranks) {
-  std::vector<DoublingStep> steps;
-  append_steps({0, ranks}, rank, steps);
-  return steps;
+/// What `rank` does to get the sum over `ranks` ranks.
+inline PairPlan doubling_plan(int rank, int ranks) {
+  PairPlan plan;
+  append_steps({0, ranks}, rank, plan.steps);
+  return plan;
 }
 
 }  // namespace rueda

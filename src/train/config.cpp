@@ -33,7 +33,7 @@ void check_training(const TrainConfig& c) {
 }
 
 bool has_segments(Algorithm a) {
-  return a == Algorithm::automatic || a == Algorithm::ring || a == Algorithm::hierarchical;
+  return a == Algorithm::automatic || a == Algorithm::ring || is_hierarchical(a);
 }
 
 void check_all_reduce(const TrainConfig& c) {
@@ -41,7 +41,8 @@ void check_all_reduce(const TrainConfig& c) {
   require(c.sums.segment_kb == 0 || has_segments(c.sums.algorithm),
           "--segment-kb cuts the chunks of a ring, and --all-reduce " + algorithm +
               " has none: leave it at 0");
-  require(c.sums.wire == Wire::fp32 || has_segments(c.sums.algorithm),
+  require(c.sums.wire == Wire::fp32 || c.sums.algorithm == Algorithm::automatic ||
+              may_narrow(c.sums.algorithm),
           "--wire bf16 is for --all-reduce auto, ring or hierarchical, not for " + algorithm);
   require(
       c.sums.wire == Wire::fp32 || c.sums.order == ReduceOrder::ring,

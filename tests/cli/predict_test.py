@@ -85,11 +85,16 @@ class Predict(ProgramCase):
 
         doubling = 3 * (1e-3 + GRADIENT_BYTES / 1e9)
         self.assertAlmostEqual(exposed("--algorithm", "doubling"), doubling)
-        self.assertAlmostEqual(exposed("--algorithm", "best"), min(doubling, ring(8, GRADIENT_BYTES)))
+        halving = 2 * 3 * 1e-3 + 2 * 7 / 8 * GRADIENT_BYTES / 1e9
+        self.assertAlmostEqual(exposed("--algorithm", "halving"), halving)
+        best = min(doubling, halving, ring(8, GRADIENT_BYTES))
+        self.assertAlmostEqual(exposed("--algorithm", "best"), best)
         nodes = ("--ranks-per-node", "4", "--inside-alpha", "1us", "--inside-bandwidth", "100GB/s")
         within = 2 * 3 * (1e-6 + GRADIENT_BYTES / 4 / 1e11)
         across = 2 * (1e-3 + GRADIENT_BYTES / 8 / 1e9 * 4)
         self.assertAlmostEqual(exposed(*nodes, "--algorithm", "hierarchical"), within + across)
+        # Between two hosts halving is a ring.
+        self.assertAlmostEqual(exposed(*nodes, "--algorithm", "hierarchical-halving"), within + across)
         apart = 2 * (1e-3 + GRADIENT_BYTES / 8 / 1e9)
         hierarchical = (*nodes, "--algorithm", "hierarchical", "--links-per-node", "4")
         self.assertAlmostEqual(exposed(*hierarchical), within + apart)

@@ -22,6 +22,8 @@ WAYS = [
     (3, ["--wire", "bf16"]),
     (3, ["--reduce-order", "fixed", "--all-reduce", "ring"]),
     (3, ["--all-reduce", "doubling"]),
+    (3, ["--all-reduce", "halving"]),
+    (4, ["--all-reduce", "hierarchical-halving"]),
     (4, ["--all-reduce", "hierarchical"]),
     (2, AUTO),
 ]

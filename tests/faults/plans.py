@@ -15,6 +15,7 @@ SUMS = [
     ["--all-reduce", "ring", "--bucket-mb", "0.3"],
     ["--all-reduce", "ring", "--segment-kb", "16"],
     ["--all-reduce", "doubling"],
+    ["--all-reduce", "halving"],
     ["--all-reduce", "hierarchical"],
     ["--reduce-order", "fixed", "--shard", "fixed"],
     ["--all-reduce", "ring", "--wire", "bf16", "--bucket-mb", "0.3"],

@@ -128,7 +128,7 @@ class Scenarios(Case):
         self.assertEqual([on_ranks(run, ranks).global_batch for ranks in (1, 2, 4)], [13, 25, 50])
 
     def test_sums_are_those_of_the_runs_unless_others_are_asked_for(self):
-        for name in ("doubling", "hierarchical", "ring"):
+        for name in ("doubling", "halving", "hierarchical", "hierarchical-halving", "ring"):
             self.write(name, lambda record, name=name: record["all_reduce"].update(algorithm=name), parts=(10, 10))
             self.both(str(self.folder / name))
             title = self.predict(str(self.folder / name), *LINK, "--ranks", "2")[0]["forecast"]["title"]

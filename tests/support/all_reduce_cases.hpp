@@ -12,9 +12,9 @@
 
 #include "host_reduce_device.hpp"
 #include "mpi/sums/central_all_reduce.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
+#include "mpi/sums/pairwise_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "rueda/reduce/all_reduce.hpp"
@@ -122,13 +122,19 @@ inline ReduceCase wire_ring_of(std::size_t segment) {
           false, 500};
 }
 
-/// On pretended hosts: rank r is on host `host_of(r)`.
+/// How the sum between hosts is made.
+using MakeAcross = std::function<std::unique_ptr<AllReduce>(ExchangePtr, ReduceDevice&)>;
+
+/// On pretended hosts, between which `across` sums, else the ring: rank r is on
+/// host `host_of(r)`.
 inline ReduceCase hierarchy_of(const std::string& name, std::size_t segment,
-                               const std::function<int(int)>& host_of, bool fixed_order = false) {
+                               const std::function<int(int)>& host_of, bool fixed_order = false,
+                               const MakeAcross& make_across = {}) {
   const auto make = [=](const Place& p) {
     std::vector<int> hosts;
     for (int rank = 0; rank < p.group.size(); ++rank) hosts.push_back(host_of(rank));
     const auto across = [&](ExchangePtr ranks) -> std::unique_ptr<AllReduce> {
+      if (make_across) return make_across(std::move(ranks), p.device);
       if (fixed_order) return std::make_unique<FixedOrderAllReduce>(std::move(ranks), p.device);
       return std::make_unique<RingAllReduce>(std::move(ranks), p.device, segment);
     };
@@ -152,9 +158,8 @@ inline std::vector<ReduceCase> own_algorithms() {
                  },
                  true, 5000});
   all.push_back(
-      {"doubling",
-       [](const Place& p) { return std::make_unique<DoublingAllReduce>(p.exchange(), p.device); },
-       true});
+      {"doubling", [](const Place& p) { return make_doubling(p.exchange(), p.device); }, true});
+  all.push_back({"halving", [](const Place& p) { return make_halving(p.exchange(), p.device); }});
   all.push_back(
       {"central",
        [](const Place& p) { return std::make_unique<CentralAllReduce>(p.exchange(), p.device); },
@@ -166,6 +171,12 @@ inline std::vector<ReduceCase> own_algorithms() {
                              [](int rank) { return rank == 1 ? 5 : 3; }));
   all.push_back(hierarchy_of("a host of two ranks and one of the others", 7,
                              [](int rank) { return rank < 2 ? 0 : 1; }));
+  all.push_back(hierarchy_of(
+      "hosts of two ranks, halving between", 0, [](int rank) { return rank / 2; }, false,
+      make_halving));
+  all.push_back(hierarchy_of(
+      "ranks dealt out to three hosts, halving between", 7, [](int rank) { return rank % 3; },
+      false, make_halving));
   all.push_back(hierarchy_of("one host", 7, [](int) { return 4; }));
   all.push_back(hierarchy_of("one rank a host", 7, [](int rank) { return rank; }));
   return all;

@@ -17,25 +17,39 @@ enum class Algorithm {
   automatic,     ///< by a rule on ranks, hosts and length
   ring,          ///< 2(P-1) messages of 1/P of the slice: for large slices
   doubling,      ///< about log2 P messages of the whole slice: for small ones
-  hierarchical,  ///< inside each host, then between hosts, then inside again
-  shared,        ///< one host: each rank adds straight from its peers' memory
-  mpi,           ///< MPI_Allreduce
-  nccl,          ///< ncclAllReduce, on GPUs
-  central,       ///< all to rank 0 and back: for comparison in rueda bench
+  halving,       ///< about 2 log2 P messages, as long together as the ring's: for many ranks
+  hierarchical,  ///< inside each host, then by a ring between hosts, then inside again
+  hierarchical_halving,  ///< the same, with halving between hosts
+  shared,                ///< one host: each rank adds straight from its peers' memory
+  mpi,                   ///< MPI_Allreduce
+  nccl,                  ///< ncclAllReduce, on GPUs
+  central,               ///< all to rank 0 and back: for comparison in rueda bench
 };
 inline constexpr Algorithm kAlgorithms[] = {
-    Algorithm::automatic, Algorithm::ring,    Algorithm::doubling, Algorithm::hierarchical,
-    Algorithm::shared,    Algorithm::central, Algorithm::mpi,      Algorithm::nccl};
+    Algorithm::automatic, Algorithm::ring,         Algorithm::doubling,
+    Algorithm::halving,   Algorithm::hierarchical, Algorithm::hierarchical_halving,
+    Algorithm::shared,    Algorithm::central,      Algorithm::mpi,
+    Algorithm::nccl};
 
 /// Whether rueda decides about its order of additions.
 constexpr bool is_own(Algorithm a) { return a != Algorithm::mpi && a != Algorithm::nccl; }
 
+constexpr bool is_hierarchical(Algorithm a) {
+  return a == Algorithm::hierarchical || a == Algorithm::hierarchical_halving;
+}
+
 /// The numbers on the wire; sums are fp32 either way.
 enum class Wire { fp32, bf16 };
 
+/// Whether it can send bf16.
+constexpr bool may_narrow(Algorithm a) {
+  return a == Algorithm::ring || a == Algorithm::hierarchical;
+}
+
 /// The words of the command line.
 constexpr auto words_of(Algorithm) {
-  return std::array{"auto", "ring", "doubling", "hierarchical", "shared", "mpi", "nccl", "central"};
+  return std::array{"auto",   "ring", "doubling", "halving", "hierarchical", "hierarchical-halving",
+                    "shared", "mpi",  "nccl",     "central"};
 }
 constexpr auto words_of(Wire) { return std::array{"fp32", "bf16"}; }
 

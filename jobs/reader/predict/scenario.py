@@ -10,11 +10,15 @@ from .model import Scenario, Schedule
 USUAL_BUCKET_MB = 25
 
 
+# Whose names are a part of another's come after it.
+_OTHER_SUMS = ("hierarchical-halving", "hierarchical", "halving", "doubling")
+
+
 def _algorithm_of(run):
     """How the run summed its large buckets."""
-    if run.sums_by("hierarchical"):
-        return "hierarchical"
-    return "doubling" if run.sums_by("doubling") and not run.sums_by("ring") else "ring"
+    if run.sums_by("ring"):
+        return "ring"
+    return next((word for word in _OTHER_SUMS if run.sums_by(word)), "ring")
 
 
 def _parts_of(run):

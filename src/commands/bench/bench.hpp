@@ -99,12 +99,12 @@ int run_bench_all_reduce(const BenchAllReduceOptions& options);
 
 namespace bench {
 
-/// One chunk from one rank to another.
+/// Chunks from one rank to another.
 struct Message {
   int from = 0;
   int to = 0;
-  int chunk = 0;
-  bool adds = false;  ///< the receiver adds it to its own chunk; else it replaces that
+  Range chunks;
+  bool adds = false;  ///< the receiver adds them to its own; else they replace those
 };
 
 /// Messages that are sent at the same time.
@@ -114,16 +114,18 @@ struct Step {
   std::vector<Message> messages;  ///< by sender
 };
 
-/// All messages of one all-reduce. Empty chunks are no messages.
+/// All messages of one all-reduce. Without a float there is no message.
 struct Schedule {
   int ranks = 1;
   std::size_t length = 0;  ///< floats
   std::vector<Range> chunks;
   std::vector<Step> steps;
+  /// Of some of the chunks.
+  std::size_t floats(Range of) const { return chunks[of.end - 1].end - chunks[of.begin].begin; }
 };
 
-/// The messages of ring (by RingPlan), doubling or central. A message is in the
-/// first step in which its sender and its receiver have done all before it.
+/// The messages of ring (by RingPlan), doubling, halving or central. A message is in
+/// the first step in which its sender and its receiver have done all before it.
 /// Throws InputError for other algorithms.
 Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length);
 

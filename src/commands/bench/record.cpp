@@ -20,7 +20,7 @@ double error_bound(const SystemInfo& system) {
 using Cells = std::array<std::string, 9>;
 
 std::string line_of(const Cells& c) {
-  std::string line = fmt::format("{:>12}  {:<11}  {:<12}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}",
+  std::string line = fmt::format("{:>11}  {:<10}  {:<20}  {:>5}  {:>9}  {:>9}  {:>7}  {:>7}  {:>6}",
                                  c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]);
   line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';

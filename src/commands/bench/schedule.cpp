@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
 #include <span>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -10,6 +10,7 @@
 #include "commands/bench/bench.hpp"
 #include "display/text.hpp"
 #include "reduce/doubling_plan.hpp"
+#include "reduce/halving_plan.hpp"
 #include "reduce/ring_plan.hpp"
 
 namespace rueda::bench {
@@ -25,57 +26,81 @@ void add_ring_phase(Schedule& schedule, const std::string& phase, Sender chunk, 
     Step step{phase, number, {}};
     for (int rank = 0; rank < schedule.ranks; ++rank) {
       const RingPlan plan{schedule.length, rank, schedule.ranks};
-      const int sent = (plan.*chunk)(number);
-      if (plan.chunk(sent).size() > 0) step.messages.push_back({rank, plan.right(), sent, adds});
+      const auto sent = at((plan.*chunk)(number));
+      if (schedule.chunks[sent].empty()) continue;
+      step.messages.push_back({rank, plan.right(), {sent, sent + 1}, adds});
     }
     schedule.steps.push_back(step);
   }
 }
 
+std::vector<Range> chunks_of(std::size_t length, std::size_t count) {
+  std::vector<Range> chunks;
+  for (std::size_t c = 0; c < count; ++c) chunks.push_back(even_split(length, count, c));
+  return chunks;
+}
+
 Schedule ring_schedule(int ranks, std::size_t length) {
-  Schedule schedule{ranks, length, {}, {}};
-  for (int c = 0; c < ranks; ++c) schedule.chunks.push_back(RingPlan{length, 0, ranks}.chunk(c));
+  Schedule schedule{ranks, length, chunks_of(length, at(ranks)), {}};
   add_ring_phase(schedule, "reduce-scatter", &RingPlan::reduce_send, true);
   add_ring_phase(schedule, "all-gather", &RingPlan::gather_send, false);
   return schedule;
 }
 
 /// What is left of each rank's steps begins with the one that it is at.
-using Plans = std::vector<std::span<const DoublingStep>>;
+using Plans = std::vector<std::span<const PairStep>>;
 
-/// The messages of all ranks that have come to their next step together with their peer.
-std::vector<Message> next_messages(const Plans& plans) {
-  std::vector<Message> messages;
-  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-    if (plans[rank].empty()) continue;
-    const auto [act, peer] = plans[rank].front();
-    if (plans[at(peer)].front().peer != int(rank) || act == DoublingStep::Act::receive) continue;
-    messages.push_back({int(rank), peer, 0, act == DoublingStep::Act::swap_and_add});
+/// The ranks that have come to their next step together with their peer.
+std::vector<int> ready_ranks(const Plans& plans) {
+  std::vector<int> ready;
+  for (int rank = 0; rank < int(plans.size()); ++rank) {
+    if (plans[at(rank)].empty()) continue;
+    const int peer = plans[at(rank)].front().peer;
+    if (plans[at(peer)].front().peer == rank) ready.push_back(rank);
   }
-  return messages;
+  return ready;
 }
 
-/// Where phases meet in a step, it is named by its first sender's.
-void add_doubling(std::vector<Step>& steps, int ranks) {
-  std::vector<std::vector<DoublingStep>> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(doubling_steps(rank, ranks));
-  Plans plans(all.begin(), all.end());
-  for (auto messages = next_messages(plans); !messages.empty(); messages = next_messages(plans)) {
-    const int first = messages.front().from;
-    steps.push_back({phase_of(plans[at(first)].front().act), int(steps.size()), messages});
-    std::set<int> busy;
-    for (const Message& message : messages) busy.insert({message.from, message.to});
-    for (const int rank : busy) plans[at(rank)] = plans[at(rank)].subspan(1);
+/// The next step of these ranks. Where phases meet in it, it is named by its first sender's.
+Step next_step(const Schedule& schedule, const Plans& plans, const std::vector<int>& ready) {
+  Step step{"", int(schedule.steps.size()), {}};
+  for (const int rank : ready) {
+    const PairStep& planned = plans[at(rank)].front();
+    if (planned.sent.empty() || schedule.floats(planned.sent) == 0) continue;
+    const bool adds = plans[at(planned.peer)].front().adds;
+    if (step.messages.empty()) step.phase = planned.phase;
+    step.messages.push_back({rank, planned.peer, planned.sent, adds});
   }
+  return step;
+}
+
+Schedule pair_schedule(PairPlan (*plan_of)(int rank, int ranks), int ranks, std::size_t length) {
+  std::vector<PairPlan> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(plan_of(rank, ranks));
+  Schedule schedule{ranks, length, chunks_of(length, all.front().chunks), {}};
+  Plans plans;
+  for (const PairPlan& plan : all) plans.emplace_back(plan.steps);
+  for (auto ready = ready_ranks(plans); !ready.empty(); ready = ready_ranks(plans)) {
+    Step step = next_step(schedule, plans, ready);
+    if (!step.messages.empty()) schedule.steps.push_back(std::move(step));
+    for (const int rank : ready) plans[at(rank)] = plans[at(rank)].subspan(1);
+  }
+  return schedule;
 }
 
 /// Rank 0 takes part in every message, so each is a step.
-void add_central(std::vector<Step>& steps, int ranks) {
+Schedule central_schedule(int ranks, std::size_t length) {
+  Schedule schedule{ranks, length, {{0, length}}, {}};
+  auto& steps = schedule.steps;
+  if (length == 0) return schedule;
   for (int rank = 1; rank < ranks; ++rank)
-    steps.push_back({"to rank 0", int(steps.size()), {{rank, 0, 0, true}}});
+    steps.push_back({"to rank 0", int(steps.size()), {{rank, 0, {0, 1}, true}}});
   for (int rank = 1; rank < ranks; ++rank)
-    steps.push_back({"from rank 0", int(steps.size()), {{0, rank, 0, false}}});
+    steps.push_back({"from rank 0", int(steps.size()), {{0, rank, {0, 1}, false}}});
+  return schedule;
 }
+
+bool has(Range chunks, std::size_t chunk) { return chunks.begin <= chunk && chunk < chunks.end; }
 
 /// `count` ranks from `first` on, in the circle.
 unsigned run_of(int first, int count, int ranks) {
@@ -99,10 +124,10 @@ std::string ranks_in(unsigned held, int ranks) {
   return fmt::format("{}", fmt::join(have, ","));
 }
 
-bool sends(const Step* next, int rank, int chunk) {
+bool sends(const Step* next, int rank, std::size_t chunk) {
   if (next == nullptr) return false;
   for (const Message& m : next->messages)
-    if (m.from == rank && m.chunk == chunk) return true;
+    if (m.from == rank && has(m.chunks, chunk)) return true;
   return false;
 }
 
@@ -116,7 +141,7 @@ std::string holdings_text(const Holdings& holdings, const Step* next) {
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::string> cells = {"rank " + std::to_string(rank)};
     for (std::size_t c = 0; c < chunks; ++c) {
-      const char* mark = sends(next, rank, int(c)) ? ">" : " ";
+      const char* mark = sends(next, rank, c) ? ">" : " ";
       cells.push_back(mark + ranks_in(holdings[std::size_t(rank)][c], ranks));
     }
     table.add(cells);
@@ -124,17 +149,31 @@ std::string holdings_text(const Holdings& holdings, const Step* next) {
   return table.text();
 }
 
+/// " chunk 2", " chunks 2-3".
+std::string numbers_text(Range chunks) {
+  if (chunks.size() == 1) return fmt::format(" chunk {}", chunks.begin);
+  return fmt::format(" chunks {}-{}", chunks.begin, chunks.end - 1);
+}
+
+/// "added", "kept", or which of them, for steps in which phases meet.
+std::string use_text(const Step& step) {
+  std::vector<int> adders;
+  for (const Message& m : step.messages)
+    if (m.adds) adders.push_back(m.to);
+  if (adders.empty()) return "kept";
+  if (adders.size() == step.messages.size()) return "added";
+  return fmt::format("added by {}, kept by others", fmt::join(adders, ", "));
+}
+
 std::string step_text(const Step& step, std::size_t chunks) {
   std::vector<std::string> sent;
   for (const Message& m : step.messages) {
     sent.push_back(fmt::format("{}->{}", m.from, m.to));
-    if (chunks > 1) sent.back() += fmt::format(" chunk {}", m.chunk);
+    if (chunks > 1) sent.back() += numbers_text(m.chunks);
   }
   std::string text = "nothing, the chunks are empty";
-  if (!sent.empty()) {
-    const char* end = step.messages.front().adds ? "added" : "kept";
-    text = fmt::format("{}; what comes in is {}", fmt::join(sent, ", "), end);
-  }
+  if (!sent.empty())
+    text = fmt::format("{}; what comes in is {}", fmt::join(sent, ", "), use_text(step));
   return paragraph("", 2, fmt::format("{}, step {}: {}", step.phase, step.number, text));
 }
 
@@ -174,16 +213,11 @@ std::string totals(const Schedule& schedule) {
 
 Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
   if (algorithm == Algorithm::ring) return ring_schedule(ranks, length);
-  require(
-      algorithm == Algorithm::doubling || algorithm == Algorithm::central,
-      "--algorithm " + std::string(to_string(algorithm)) + ": give one of ring, doubling, central");
-  Schedule schedule{ranks, length, {{0, length}}, {}};
-  const int senders = length > 0 ? ranks : 1;
-  if (algorithm == Algorithm::doubling)
-    add_doubling(schedule.steps, senders);
-  else
-    add_central(schedule.steps, senders);
-  return schedule;
+  if (algorithm == Algorithm::doubling) return pair_schedule(doubling_plan, ranks, length);
+  if (algorithm == Algorithm::halving) return pair_schedule(halving_plan, ranks, length);
+  require(algorithm == Algorithm::central, "--algorithm " + std::string(to_string(algorithm)) +
+                                               ": give one of ring, doubling, halving, central");
+  return central_schedule(ranks, length);
 }
 
 Holdings first_holdings(const Schedule& schedule) {
@@ -196,10 +230,11 @@ Holdings first_holdings(const Schedule& schedule) {
 Holdings holdings_after(const Step& step, const Holdings& before) {
   Holdings after = before;
   for (const Message& m : step.messages) {
-    const unsigned sent = before[at(m.from)][at(m.chunk)];
-    unsigned& held = after[at(m.to)][at(m.chunk)];
-    if (!m.adds) held = 0;
-    held |= sent;
+    for (std::size_t chunk = m.chunks.begin; chunk < m.chunks.end; ++chunk) {
+      unsigned& held = after[at(m.to)][chunk];
+      if (!m.adds) held = 0;
+      held |= before[at(m.from)][chunk];
+    }
   }
   return after;
 }
@@ -209,7 +244,7 @@ std::vector<Traffic> sent_by_rank(const Schedule& schedule) {
   for (const Step& step : schedule.steps) {
     for (const Message& m : step.messages) {
       ++sent[at(m.from)].messages;
-      sent[at(m.from)].floats += schedule.chunks[at(m.chunk)].size();
+      sent[at(m.from)].floats += schedule.floats(m.chunks);
     }
   }
   return sent;

@@ -12,10 +12,10 @@
 #include "mpi/exchange/staged_exchange.hpp"
 #include "mpi/exchange/verified_exchange.hpp"
 #include "mpi/sums/central_all_reduce.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
 #include "mpi/sums/mpi_all_reduce.hpp"
+#include "mpi/sums/pairwise_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "reduce/chosen_all_reduce.hpp"
@@ -109,10 +109,13 @@ class ReduceMaker {
     if (needs_messages()) refuse_without_messages(way.algorithm);
     switch (way.algorithm) {
       case Algorithm::doubling:
-        return std::make_unique<DoublingAllReduce>(exchange(), place_.device);
+        return make_doubling(exchange(), place_.device);
+      case Algorithm::halving:
+        return make_by_halving(exchange(), way);
       case Algorithm::central:
         return std::make_unique<CentralAllReduce>(exchange(), place_.device);
       case Algorithm::hierarchical:
+      case Algorithm::hierarchical_halving:
         return make_hierarchical(way);
       case Algorithm::shared:
         return make_shared();
@@ -128,8 +131,7 @@ class ReduceMaker {
   }
 
   void refuse_wire(Algorithm algorithm) const {
-    const bool narrows = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-    require_agreed(settings_.wire == Wire::fp32 || narrows,
+    require_agreed(settings_.wire == Wire::fp32 || may_narrow(algorithm),
                    fmt::format("--wire bf16 is for the ring and the hierarchical all-reduce, not "
                                "for {}: leave --wire at fp32",
                                to_string(algorithm)));
@@ -145,7 +147,7 @@ class ReduceMaker {
                                                        : "RUEDA_INJECT=corrupt-message") +
                      " is about messages of rueda's own, and with --all-reduce " +
                      to_string(algorithm) + " " + why +
-                     ": give --all-reduce ring, doubling or hierarchical");
+                     ": give --all-reduce ring, doubling, halving or hierarchical");
   }
 
   std::unique_ptr<AllReduce> make_ring(std::unique_ptr<Exchange> ranks, const ReduceWay& way) {
@@ -156,6 +158,15 @@ class ReduceMaker {
     return std::make_unique<RingAllReduce>(std::move(ranks), place_.device, segment_of(way));
   }
 
+  /// In the fixed order only with numbers of ranks whose fold is a part of the
+  /// tree; else each chunk goes straight to its owner.
+  std::unique_ptr<AllReduce> make_by_halving(std::unique_ptr<Exchange> ranks,
+                                             const ReduceWay& way) {
+    if (fixed() && !halving_keeps_tree_order(ranks->size()))
+      return make_ring(std::move(ranks), way);
+    return make_halving(std::move(ranks), place_.device);
+  }
+
   /// In the fixed order only where hosts are branches of the tree; else each
   /// chunk goes straight to its owner, as --all-reduce ring does in the fixed
   /// order.
@@ -164,7 +175,10 @@ class ReduceMaker {
     HierarchicalParts parts;
     parts.world = exchange();
     parts.split = [this](int color) { return split_exchange(color); };
+    parts.name = to_string(way.algorithm);
     parts.across = [this, way](std::unique_ptr<Exchange> ranks) {
+      if (way.algorithm == Algorithm::hierarchical_halving)
+        return make_by_halving(std::move(ranks), way);
       return make_ring(std::move(ranks), way);
     };
     parts.segment = segment_of(way);

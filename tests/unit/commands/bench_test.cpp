@@ -115,15 +115,17 @@ struct Bed {
 
 TEST_CASE("every schedule leaves the sum of all on every rank and adds no value twice",
           "[explain]") {
-  const auto algorithm = GENERATE(Algorithm::ring, Algorithm::doubling, Algorithm::central);
+  const auto algorithm =
+      GENERATE(Algorithm::ring, Algorithm::doubling, Algorithm::halving, Algorithm::central);
   const int ranks = GENERATE(range(2, kMostExplainedRanks + 1));
   const Schedule schedule = schedule_of(algorithm, ranks, 1000);
   Holdings holdings = first_holdings(schedule);
   for (const Step& step : schedule.steps) {
     for (const Message& m : step.messages) {
-      const auto chunk = std::size_t(m.chunk);
-      const unsigned sent = holdings[std::size_t(m.from)][chunk];
-      if (m.adds) REQUIRE((sent & holdings[std::size_t(m.to)][chunk]) == 0);
+      for (std::size_t chunk = m.chunks.begin; m.adds && chunk < m.chunks.end; ++chunk) {
+        const unsigned sent = holdings[std::size_t(m.from)][chunk];
+        REQUIRE((sent & holdings[std::size_t(m.to)][chunk]) == 0);
+      }
     }
     holdings = holdings_after(step, holdings);
   }
@@ -141,6 +143,13 @@ TEST_CASE("a schedule has the steps and the bytes of its algorithm", "[explain]"
   }
   REQUIRE(sent_by_rank(schedule_of(Algorithm::ring, 4, 1))[0].messages == 2);  // others are empty
   REQUIRE(schedule_of(Algorithm::doubling, 8, 10).steps.size() == 3);
+  const Schedule halving = schedule_of(Algorithm::halving, 8, 800);
+  REQUIRE(halving.steps.size() == 6);
+  for (const Traffic& sent : sent_by_rank(halving)) {
+    REQUIRE(sent.messages == 6);
+    REQUIRE(sent.floats == 2 * 7 * 100);  // as few as the ring's
+  }
+  REQUIRE(schedule_of(Algorithm::halving, 6, 800).steps.size() == 2 + 2 * 2);
   const Schedule central = schedule_of(Algorithm::central, 5, 10);
   REQUIRE(central.steps.size() == 8);
   REQUIRE(sent_by_rank(central)[0].floats == 40);
@@ -162,6 +171,11 @@ TEST_CASE("the text names senders, chunks, holdings and totals", "[explain]") {
   }
   CHECK_THAT(explain({4, 1000, Algorithm::doubling}),
              Contains("0->1, 1->0, 2->3, 3->2; what comes in is added"));
+  const std::string halving = explain({4, 1000, Algorithm::halving});
+  CHECK_THAT(halving,
+             Contains("reduce-scatter, step 0: 0->1 chunks 2-3, 1->0 chunks 0-1, 2->3 chunks 2-3"));
+  CHECK_THAT(halving, Contains("all-gather, step 2: 0->2 chunk 0, 1->3 chunk 2"));
+  CHECK_THAT(explain({3, 1000, Algorithm::halving}), Contains("fold, step 0: 1->0 chunks 0-1"));
   CHECK_THAT(explain({1, 5, Algorithm::ring}), Contains("no other rank to send to"));
   CHECK_THAT(explain({3, 0, Algorithm::ring}), Contains("nothing, the chunks are empty"));
 }

@@ -179,6 +179,38 @@ TEST_CASE("between hosts only shards travel", "[hierarchical]") {
   }
 }
 
+TEST_CASE("halving has the bits of the fixed order where its fold is a part of the tree",
+          "[halving]") {
+  for (const int size : kSizes) {
+    const auto expected = serial_trees(size, 1003);
+    on_threads(size, [&](TestRank& on) {
+      HostReduceDevice device;
+      const auto halving = make_halving(on.place(device).exchange(), device);
+      auto slice = filled<rough_value>(on.rank(), 1003);
+      sum_unread(*halving, std::span(slice).first(409), {});
+      sum_unread(*halving, std::span(slice).subspan(409), {});
+      CHECK_ON_THREAD(on, same_bits(slice, expected) == halving_keeps_tree_order(size), "1003");
+    });
+  }
+}
+
+TEST_CASE("a sum is near the exact one, by halving too", "[halving]") {
+  for (const int size : kSizes) {
+    for (const std::size_t length : lengths_for(size)) {
+      std::vector<double> exact(length);
+      for (int rank = 0; rank < size; ++rank)
+        for (std::size_t i = 0; i < length; ++i) exact[i] += double(rough_value(rank, i));
+      on_threads(size, [&](TestRank& on) {
+        HostReduceDevice device;
+        const auto halving = make_halving(on.place(device).exchange(), device);
+        const auto mine = rough_sum(*halving, device, on.rank(), length);
+        const std::vector<float> rounded(exact.begin(), exact.end());
+        CHECK_ON_THREAD(on, close_to(mine, rounded, size), "{} floats", length);
+      });
+    }
+  }
+}
+
 // What `rueda bench explain` prints is what the all-reduces send.
 struct Call {
   int to = -1;    ///< -1: it sent nothing
@@ -206,8 +238,8 @@ class NotingExchange final : public OuterExchange {
 };
 
 std::unique_ptr<AllReduce> make(Algorithm algorithm, ExchangePtr exchange, ReduceDevice& device) {
-  if (algorithm == Algorithm::doubling)
-    return std::make_unique<DoublingAllReduce>(std::move(exchange), device);
+  if (algorithm == Algorithm::doubling) return make_doubling(std::move(exchange), device);
+  if (algorithm == Algorithm::halving) return make_halving(std::move(exchange), device);
   return std::make_unique<CentralAllReduce>(std::move(exchange), device);
 }
 
@@ -219,17 +251,19 @@ Calls planned(const bench::Schedule& schedule, int rank) {
     for (const bench::Message& m : step.messages) {
       if (m.from == rank) call.to = m.to;
       if (m.to == rank) call.from = m.from;
+      if (m.from == rank || m.to == rank)
+        call.floats = std::max(call.floats, schedule.floats(m.chunks));
     }
-    call.floats = schedule.length;
     if (call.to >= 0 || call.from >= 0) calls.push_back(call);
   }
   return calls;
 }
 
-TEST_CASE("doubling and central send what bench explains", "[ring]") {
+TEST_CASE("doubling, halving and central send what bench explains", "[ring]") {
   for (const int size : kSizes) {
     on_threads(size, [](TestRank& on) {
-      for (const Algorithm algorithm : {Algorithm::doubling, Algorithm::central}) {
+      for (const Algorithm algorithm :
+           {Algorithm::doubling, Algorithm::halving, Algorithm::central}) {
         HostReduceDevice device;
         Calls calls;
         const auto reduce =

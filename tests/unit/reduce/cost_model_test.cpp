@@ -27,7 +27,7 @@ double seconds_of(const bench::Schedule& schedule, const Link& link, double gamm
   for (const bench::Step& step : schedule.steps) {
     double longest = 0;
     for (const bench::Message& m : step.messages) {
-      const double bytes = 4.0 * double(schedule.chunks.at(m.chunk).size());
+      const double bytes = 4.0 * double(schedule.floats(m.chunks));
       longest = std::max(longest, link.message_seconds(bytes) + (m.adds ? bytes * gamma : 0));
     }
     sum += longest;
@@ -118,19 +118,52 @@ TEST_CASE("doubling has as many rounds as the real one, and by hand", "[cost]") 
         Approx(2 * (5e-6 + 0.8e-3 + 1e-4) + 50e-6 + 0.032 + 1e-4));
 }
 
-TEST_CASE("best is the least of the three", "[cost]") {
+TEST_CASE("halving costs what its schedule says, and by hand", "[cost]") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    CAPTURE(ranks);
+    const auto schedule = bench::schedule_of(Algorithm::halving, ranks, 1600);
+    CHECK(halving_seconds(flat(), ranks, 6400) ==
+          Approx(seconds_of(schedule, {kAlpha, kBeta}, kGamma)));
+  }
+  // 2 log2 P messages; as many bytes and additions as the ring.
+  CHECK(halving_seconds(flat(), 8, 8e6) == Approx(6 * 50e-6 + 2 * 7e6 * kBeta + 7e6 * kGamma));
+  // 6 = 4 + 2: twice the whole slice for the fold, then four ranks.
+  CHECK(halving_seconds(flat(), 6, 8e6) == Approx(2 * (50e-6 + 8e6 * kBeta) + 8e6 * kGamma +
+                                                  4 * 50e-6 + 2 * 6e6 * kBeta + 6e6 * kGamma));
+  // 2 nodes of 4: halves and quarters stay inside; four ranks a node share its link for an eighth.
+  const double inside = 4 * 5e-6 + 2 * 6e6 * 0.8e-9;
+  CHECK(halving_seconds(nodes(1), 8, 8e6) ==
+        Approx(inside + 2 * (50e-6 + 4e6 * kBeta) + 7e6 * kGamma));
+}
+
+TEST_CASE("hosts of several ranks that sum by halving", "[cost]") {
+  // 16 nodes of 4, 64 MB: 3 + 3 messages of 16 MB inside; then 16 nodes on a shard.
+  const double inside = 6 * (5e-6 + 16e6 * 0.8e-9) + 3 * 16e6 * kGamma;
+  CHECK(hierarchical_halving_seconds(nodes(4), 64, 64e6) ==
+        Approx(inside + halving_seconds(flat(), 16, 16e6)));
+  CHECK(hierarchical_halving_seconds(nodes(1), 64, 64e6) ==
+        Approx(inside + halving_seconds(flat(kAlpha, 4 * kBeta), 16, 16e6)));
+  // On one host there is no other host, and with one rank each nothing inside.
+  CHECK(hierarchical_halving_seconds(nodes(1), 4, 1e6) == ring_seconds(nodes(1), 4, 1e6));
+  CHECK(hierarchical_halving_seconds(flat(), 8, 1e6) == halving_seconds(flat(), 8, 1e6));
+}
+
+TEST_CASE("best is the least of all", "[cost]") {
   const auto best = [](std::size_t links, std::size_t ranks, double bytes) {
     return all_reduce_seconds(Scheme::best, nodes(links), ranks, bytes);
   };
   CHECK(best(4, 64, 4) == doubling_seconds(nodes(4), 64, 4));
-  CHECK(best(4, 64, 1e9) == hierarchical_seconds(nodes(4), 64, 1e9));
+  CHECK(best(4, 64, 1e9) == halving_seconds(nodes(4), 64, 1e9));
+  CHECK(best(4, 96, 1e9) == hierarchical_seconds(nodes(4), 96, 1e9));  // halving would fold
+  CHECK(best(4, 96, 1e5) == hierarchical_halving_seconds(nodes(4), 96, 1e5));
   // Over one link a node has to send as much either way, and inside the ring has nothing to add.
   CHECK(best(1, 64, 1e9) == ring_seconds(nodes(1), 64, 1e9));
   CHECK(best(4, 64, 4) < ring_seconds(nodes(4), 64, 4));
 }
 
 TEST_CASE("no sum is quicker with more ranks, more bytes or slower links", "[cost]") {
-  for (const Scheme scheme : {Scheme::ring, Scheme::hierarchical, Scheme::doubling, Scheme::best}) {
+  for (const Scheme scheme : {Scheme::ring, Scheme::hierarchical, Scheme::doubling, Scheme::halving,
+                              Scheme::hierarchical_halving, Scheme::best}) {
     const auto seconds = [&](std::size_t ranks, double bytes, double slower = 1) {
       Machine machine = nodes(1);
       machine.between.beta *= slower;
