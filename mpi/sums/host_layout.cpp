@@ -29,10 +29,14 @@ int HostLayout::most() const noexcept {
   return int(std::ranges::max_element(ranks_, {}, &std::vector<int>::size)->size());
 }
 
+bool HostLayout::in_blocks() const noexcept {
+  return std::is_sorted(host_of_.begin(), host_of_.end());
+}
+
 bool HostLayout::keeps_tree_order() const noexcept {
   if (hosts() == 1) return true;
   if (fewest() != most() || !std::has_single_bit(unsigned(most()))) return false;
-  return std::is_sorted(host_of_.begin(), host_of_.end());
+  return in_blocks();
 }
 
 }  // namespace rueda

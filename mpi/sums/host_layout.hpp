@@ -23,6 +23,9 @@ class HostLayout {
   int fewest() const noexcept;
   int most() const noexcept;
 
+  /// Whether ranks are dealt host by host.
+  bool in_blocks() const noexcept;
+
   /// Whether sums inside each host, then between hosts, each along TreeOrder,
   /// are the tree over all ranks: on one host; or if each has the same power of
   /// two of ranks, and they follow each other.

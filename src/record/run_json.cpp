@@ -111,6 +111,8 @@ const std::tuple kBatchFields{
     Field{"steps_per_epoch", &RunRecord::steps_per_epoch, if_any}};
 
 const std::tuple kAllReduceFields{Field{"algorithm", &RunRecord::all_reduce, shown},
+                                  Field{"details", &RunRecord::all_reduce_details, shown, if_any},
+                                  Field{"table", &RunRecord::reduce_table, shown, if_any},
                                   Field{"transport", &RunRecord::transport, if_any},
                                   Field{"gradient_bytes", &RunRecord::gradient_bytes, if_any},
                                   Field{"bucket_mb", &RunRecord::bucket_mb, or_nan},

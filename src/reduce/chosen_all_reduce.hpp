@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reduce/reduce_journal.hpp"
+#include "reduce/reduce_table.hpp"
 #include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 
@@ -42,6 +43,7 @@ class ChosenAllReduce final : public AllReduce {
   std::string_view name() const override { return name_; }
   /// Why the table has these rows.
   std::string details() const override { return table_.why; }
+  std::string table() const override { return table_text(table_); }
   Event sum(std::span<float> slice, Event ready, ReduceJournal& journal) override {
     return for_length(slice.size()).sum(slice, ready, journal);
   }

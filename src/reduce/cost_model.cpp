@@ -30,10 +30,24 @@ double shared_message(const Machine& machine, std::size_t senders, double bytes)
   return machine.between.alpha + bytes * machine.between.beta * std::max(share, 1.0);
 }
 
-/// Seconds of a message within a block of ranks that all send one.
-double block_message(const Machine& machine, std::size_t block, double bytes) {
-  if (!machine.spans_nodes(block)) return machine.inside.message_seconds(bytes);
-  return shared_message(machine, machine.ranks_per_node, bytes);
+/// Seconds of a message within blocks of `block` of all `ranks` ranks, each of which sends one.
+/// Blocks begin at multiples of their length. Where a node is not made of whole ones, some lie on
+/// two nodes, and all wait for them.
+double block_message(const Machine& machine, std::size_t ranks, std::size_t block, double bytes) {
+  const bool divides_nodes = machine.ranks_per_node % std::bit_ceil(block) == 0;
+  if (!machine.spans_nodes(ranks) || divides_nodes) return machine.inside.message_seconds(bytes);
+  return shared_message(machine, std::min(block, machine.ranks_per_node), bytes);
+}
+
+/// Of a block of `block` of all `ranks` ranks.
+double doubling_in_block(const Machine& machine, std::size_t ranks, const DoublingBlock& block,
+                         double bytes) {
+  if (block.count <= 1) return 0;
+  const double message = block_message(machine, ranks, std::size_t(block.count), bytes);
+  const double left = doubling_in_block(machine, ranks, block.left(), bytes);
+  const double right = doubling_in_block(machine, ranks, block.right(), bytes);
+  const double spreads = block.spreads() * message;
+  return std::max(left, right) + message + bytes * machine.gamma + spreads;
 }
 
 using SumSeconds = double (*)(const Machine&, std::size_t, double);
@@ -134,13 +148,7 @@ double hierarchical_halving_seconds(const Machine& machine, std::size_t ranks, d
 }
 
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes) {
-  if (ranks <= 1) return 0;
-  const DoublingBlock block{0, int(ranks)};
-  const double message = block_message(machine, ranks, bytes);
-  const double left = doubling_seconds(machine, std::size_t(block.left().count), bytes);
-  const double right = doubling_seconds(machine, std::size_t(block.right().count), bytes);
-  const double spreads = block.spreads() * message;
-  return std::max(left, right) + message + bytes * machine.gamma + spreads;
+  return doubling_in_block(machine, ranks, {0, int(ranks)}, bytes);
 }
 
 double halving_seconds(const Machine& machine, std::size_t ranks, double bytes) {
@@ -148,11 +156,11 @@ double halving_seconds(const Machine& machine, std::size_t ranks, double bytes) 
   const std::size_t workers = std::bit_floor(ranks);
   const bool folds = workers < ranks;
   double seconds = 0;
-  if (folds) seconds += 2 * block_message(machine, 2, bytes) + bytes * machine.gamma;
+  if (folds) seconds += 2 * block_message(machine, ranks, 2, bytes) + bytes * machine.gamma;
   for (std::size_t block = 2; block <= workers; block *= 2) {
     const double part = bytes / double(block);
     const std::size_t spanned = folds ? std::min(2 * block, ranks) : block;
-    seconds += 2 * block_message(machine, spanned, part) + part * machine.gamma;
+    seconds += 2 * block_message(machine, ranks, spanned, part) + part * machine.gamma;
   }
   return seconds;
 }

@@ -77,14 +77,14 @@ std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks);
 double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
 /// As DoublingAllReduce, for any number of ranks: the longest chain of
-/// messages, each of all bytes. Blocks of ranks that are larger than a node
-/// talk between nodes, with all their ranks at once.
+/// messages, each of all bytes. Blocks of ranks that are larger than a node, or
+/// of which nodes do not have whole ones, talk between nodes, with all their ranks
+/// of a node at once.
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
 /// As halving_plan: of the first ranks, each pair of which has one that works for
-/// both. Partners of a round are in a block of ranks, twice as large each time;
-/// blocks that are larger than a node talk between nodes, with all their ranks at
-/// once.
+/// both. Partners of a round are in a block of ranks, twice as large each time, as
+/// of doubling.
 double halving_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
 /// As hierarchical_seconds, with halving between nodes.

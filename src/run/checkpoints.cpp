@@ -69,6 +69,11 @@ TrainPosition Resuming::from() const {
   return point_->manifest.position;
 }
 
+std::string Resuming::reduce_table() const {
+  if (!point_ || point_->manifest.world != std::size_t(world_.size())) return "";
+  return point_->manifest.reduce_table;
+}
+
 void Resuming::read(const Graph& graph, RunRecord& run) {
   if (!point_) return;
   const std::string history = text_of_rank_0(world_, [&] {
@@ -184,6 +189,7 @@ Manifest RunCheckpoints::manifest_at(const TrainPosition& position) const {
           .versions = run_.versions,
           .config = options_json(config),
           .folder = run_.working_directory,
+          .reduce_table = run_.reduce_table,
           .data = data_,
           .machines = machine_texts(run_.ranks),
           .files = {}};

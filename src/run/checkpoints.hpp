@@ -37,6 +37,8 @@ class Resuming {
   /// --save-weights before: then an existing file is its own.
   bool wrote_weights(const TrainConfig& config) const;
   TrainPosition from() const;
+  /// What `--all-reduce auto` chose on as many ranks (table_text); empty: nothing that is known.
+  std::string reduce_table() const;
 
   /// Reads the checkpoint, and adds its history and this resumption to `run`.
   void read(const Graph& graph, RunRecord& run);

@@ -153,6 +153,7 @@ RankInfo describe_compute(RunRecord& run, const Job& job, const ComputePlan& com
   run.transport = to_string(sums.transport);
   run.all_reduce = sums.name;
   run.all_reduce_details = sums.all_reduce->details();
+  run.reduce_table = sums.table;
   run.auto_all_reduce = sums.other_choice;
   describe_parts(run, fitted);
   const Backend& backend = fitted.replica->backend();
@@ -219,7 +220,8 @@ ExitCode train(Job& job, const TrainConfig& config, const std::string& command_l
   together(job.world(), [&] { backend = open_backend(options); });
   check_audit(job, config, *backend, compute.threads);
   const bool measures = measures_bucket_size(config, compute.overlaps);
-  GradientSums sums = open_gradient_sums(job.world(), config, measures, graph, *backend);
+  GradientSums sums =
+      open_gradient_sums(job.world(), config, measures, graph, *backend, resuming.reduce_table());
   const FitRequest request{job,      config, options,     graph,
                            *backend, sums,   data.images, resuming.active()};
   const std::vector<std::size_t> shares = resumed_shares(job, config, resuming);

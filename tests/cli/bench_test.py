@@ -65,6 +65,8 @@ class AllReduce(ProgramCase):
         names = [one["algorithm"] for one in record["results"]]
         self.assertLessEqual({"auto", *ALWAYS}, set(names))
         self.assertIn("nccl", record["left_out"])  # host memory
+        self.assertEqual(record["auto"], "auto (shared), by the rule for one host with shared memory")
+        self.assertIn(record["auto"], " ".join(result.out.split()))
         self.assertEqual(len(names) + len(record["left_out"]), 11)
         self.assertIn("nccl: ", result.out)
         self.assertEqual((self.folder / "a.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")

@@ -47,7 +47,20 @@ class Verified(VerifyCase):
                 self.assertEqual(hashes(record), hashes(self.known_run(ranks, *way)))
 
     def test_auto_takes_what_sends_messages(self):
-        self.assertIn("ring", self.trained(2, *AUTO, *VERIFY)["all_reduce"]["algorithm"])
+        sums = self.trained(2, *AUTO, *VERIFY)["all_reduce"]
+        self.assertIn("ring", sums["algorithm"])
+        self.assertIn("by measured costs for 2 ranks: ", sums["details"])
+
+    def test_a_resumed_run_keeps_what_auto_chose(self):
+        folder = self.trained(3, *AUTO, *VERIFY, "--checkpoint-every", "1epoch", "--epochs", "1")["config"]["run-dir"]
+        before = self.program.record(folder)["all_reduce"]
+        result = self.program.run_ranks(3, "train", "--resume", folder, "--epochs", "2")
+        self.completed(result)
+        after = self.program.record(folder)["all_reduce"]
+        self.assertEqual(after["table"], before["table"])
+        self.assertEqual(after["details"], "as before the run was resumed")
+        self.completed(self.program.run_ranks(2, "train", "--resume", folder, "--epochs", "3"))
+        self.assertIn("by measured costs for 2 ranks: ", self.program.record(folder)["all_reduce"]["details"])
 
     @longer
     def test_a_corrupted_message_ends_the_run_and_is_told_by_its_receiver(self):

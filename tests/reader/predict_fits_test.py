@@ -88,10 +88,14 @@ class Links(unittest.TestCase):
         small = ring_run(2)
         buckets = small.summary.all_steps.buckets
         buckets.append(BucketFigures(**{**vars(buckets[0]), "bytes": 60_000}))
-        small.all_reduce = "auto (doubling to 64 KiB, ring)"
-        self.assertLink(machine_of([small]).inside)
+        for name in ("auto (doubling to 64 KiB, ring)", "auto (ring)"):
+            small.all_reduce = name
+            self.assertLink(machine_of([small]).inside)
+        small.all_reduce = "auto (doubling to 64 KiB, halving to 999 MiB, ring)"
+        self.assertIsNone(machine_of([small]).inside)
         nested, window = ring_run(4, 2), ring_run(2)
-        for other in ("hierarchical", "shared", "auto (ring to 64 KiB, shared)"):
+        for other in ("hierarchical", "shared", "halving", "auto (ring to 64 KiB, shared)",
+                      "auto (ring to 64 KiB, hierarchical)"):
             nested.all_reduce = window.all_reduce = other
             fit = machine_of([nested, window, ring_run(1, sizes=(1e6,))])
             self.assertIsNone(fit.inside)

@@ -133,6 +133,11 @@ class Scenarios(Case):
             self.both(str(self.folder / name))
             title = self.predict(str(self.folder / name), *LINK, "--ranks", "2")[0]["forecast"]["title"]
             self.assertIn(f", {name}, ", title)
+        for name, algorithm in (("auto (doubling to 64 KiB, halving)", "best"), ("auto (shared)", "ring"),
+                                ("ring, fixed order", "ring"), ("fixed order", "ring")):
+            self.write("named", lambda record, name=name: record["all_reduce"].update(algorithm=name), parts=(10, 10))
+            shown, _ = self.predict(str(self.folder / "named"), *LINK, "--ranks", "2")
+            self.assertIn(f", {algorithm}, ", shown["forecast"]["title"])
         shown, _ = self.predict(str(self.folder / "doubling"), *LINK, "--ranks", "2", "--algorithm", "ring")
         self.assertIn(", ring, ", shown["forecast"]["title"])
 

@@ -60,7 +60,9 @@ ReduceTable table_for(const std::string& word, const Options& options, std::size
   const auto algorithm = Algorithm(found - words.begin());
   if (algorithm != Algorithm::automatic) return {.rows = {{.way = {algorithm, 0}}}};
   const std::size_t local = std::min(options.machine.ranks_per_node, ranks);
-  return reduce_rule({.hosts = int(pieces(ranks, local)), .most_on_a_host = int(local)});
+  return reduce_rule(
+      {.ranks = int(ranks), .hosts = int(pieces(ranks, local)), .most_on_a_host = int(local)},
+      options.machine);
 }
 
 void print_step(const Options& options, std::size_t ranks, const std::string& algorithm) {

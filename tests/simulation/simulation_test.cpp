@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -6,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "reduce/cost_model.hpp"
+#include "run/wiring/reduce_rule.hpp"
 #include "tests/simulation/virtual_job.hpp"
 
 using namespace rueda;
@@ -57,6 +59,8 @@ TEST_CASE("simulated sums cost what the formulas say", "[simulation]") {
         Approx(cost::ring_seconds(hosts(), std::size_t(ranks), size)).epsilon(0.01));
   CHECK(seconds(hosts(), ranks, Algorithm::doubling, bytes) ==
         Approx(cost::doubling_seconds(hosts(), std::size_t(ranks), size)).epsilon(0.01));
+  CHECK(seconds(hosts(), ranks, Algorithm::halving, bytes) ==
+        Approx(cost::halving_seconds(hosts(), std::size_t(ranks), size)).epsilon(0.01));
 }
 
 TEST_CASE("simulated sums over hosts of several ranks", "[simulation]") {
@@ -68,11 +72,32 @@ TEST_CASE("simulated sums over hosts of several ranks", "[simulation]") {
         Approx(cost::ring_seconds(nodes(2), ranks, size)).epsilon(0.01));
   CHECK(seconds(nodes(8), int(ranks), Algorithm::hierarchical, bytes) ==
         Approx(cost::hierarchical_seconds(nodes(8), ranks, size)).epsilon(0.01));
+  CHECK(seconds(nodes(8), int(ranks), Algorithm::halving, bytes) ==
+        Approx(cost::halving_seconds(nodes(8), ranks, size)).epsilon(0.01));
+  CHECK(seconds(nodes(8), int(ranks), Algorithm::hierarchical_halving, bytes) ==
+        Approx(cost::hierarchical_halving_seconds(nodes(8), ranks, size)).epsilon(0.01));
   // The formula lets all messages of a host share its links to the end. Here they go one after
   // another, so that the start-up of one hides behind the bytes of the next.
   const double shared = seconds(nodes(2), int(ranks), Algorithm::hierarchical, bytes);
   CHECK(shared <= cost::hierarchical_seconds(nodes(2), ranks, size) * 1.01);
   CHECK(shared >= cost::hierarchical_seconds(nodes(8), ranks, size));
+}
+
+TEST_CASE("auto takes a sum that is within 10 % of the best one", "[simulation]") {
+  const int local = GENERATE(1, 6, 8);
+  const int ranks = local * GENERATE(1, 2, 4, 5, 16);
+  const ReduceSituation here{.ranks = ranks, .hosts = ranks / local, .most_on_a_host = local};
+  cost::Machine machine = nodes(std::size_t(local));
+  machine.ranks_per_node = std::size_t(local);
+  const ReduceTable table = reduce_rule(here, machine);
+  for (std::size_t bytes = 256; bytes <= 64 * kMiB; bytes *= 8) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Algorithm algorithm : auto_candidates(here))
+      best = std::min(best, seconds(machine, ranks, algorithm, bytes));
+    const Algorithm taken = table.way(bytes).algorithm;
+    CAPTURE(local, ranks, bytes, to_string(taken));
+    CHECK(seconds(machine, ranks, taken, bytes) <= 1.1 * best);
+  }
 }
 
 TEST_CASE("a simulated step hides sums behind backward as the forecast says", "[simulation]") {
@@ -103,5 +128,7 @@ TEST_CASE("what is simulated is rueda's own message for message", "[simulation]"
   CHECK(job.sum({Algorithm::ring, kMiB / 16}, kMiB).messages == 21);  // segments on the way there
   CHECK(job.sum({Algorithm::doubling, 0}, kMiB).messages == 3);
   CHECK(job.sum({Algorithm::doubling, 0}, kMiB).bytes == 3 * kMiB);
+  CHECK(job.sum({Algorithm::halving, 0}, kMiB).messages == 6);
+  CHECK(job.sum({Algorithm::halving, 0}, kMiB).bytes == Approx(14.0 / 8 * kMiB));
   CHECK_THROWS_WITH(job.sum({Algorithm::mpi, 0}, kMiB), Catch::Contains("is not simulated"));
 }

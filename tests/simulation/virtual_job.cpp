@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "base/split.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
+#include "mpi/sums/pairwise_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
 #include "reduce/chosen_all_reduce.hpp"
 #include "reduce/reduce_journal.hpp"
@@ -70,12 +70,17 @@ std::unique_ptr<AllReduce> VirtualJob::make(const ReduceWay& way, int rank, Redu
     case Algorithm::ring:
       return ring(world(rank));
     case Algorithm::doubling:
-      return std::make_unique<DoublingAllReduce>(world(rank), device);
-    case Algorithm::hierarchical: {
+      return make_doubling(world(rank), device);
+    case Algorithm::halving:
+      return make_halving(world(rank), device);
+    case Algorithm::hierarchical:
+    case Algorithm::hierarchical_halving: {
       HierarchicalParts parts;
       parts.world = world(rank);
       parts.split = [this, rank](int color) { return split(rank, color); };
       parts.across = ring;
+      if (way.algorithm == Algorithm::hierarchical_halving)
+        parts.across = [&device](auto ranks) { return make_halving(std::move(ranks), device); };
       parts.segment = segment;
       return std::make_unique<HierarchicalAllReduce>(device, layout_, std::move(parts));
     }

@@ -14,7 +14,7 @@ namespace rueda {
 
 /// How gradients are summed over ranks. docs/ring.md says what each does and costs.
 enum class Algorithm {
-  automatic,     ///< by a rule on ranks, hosts and length
+  automatic,     ///< by length and measured costs
   ring,          ///< 2(P-1) messages of 1/P of the slice: for large slices
   doubling,      ///< about log2 P messages of the whole slice: for small ones
   halving,       ///< about 2 log2 P messages, as long together as the ring's: for many ranks

@@ -33,6 +33,8 @@ class AllReduce {
     return sum(slice, ready, journal);
   }
 
+  /// The rows of the table by which it chooses (table_text); empty: it does not choose.
+  virtual std::string table() const { return ""; }
   /// The all-reduce for slices of `length` floats: this one, or one among which it chooses.
   virtual AllReduce& for_length(std::size_t /*length*/) { return *this; }
 

@@ -149,11 +149,12 @@ struct RunRecord {
   double learning_rate = 0;        ///< after scaling
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"
   std::string all_reduce_details;  ///< chunks and segments, or why `auto` took it; for people
-  std::string auto_all_reduce;     ///< what `auto` would take here instead; empty: the same
-  std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
-  std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
-  bool overlaps = false;           ///< gradients travel while backward computes
-  double bucket_mb = 0;            ///< the most that a bucket holds; 0: everything
+  std::string reduce_table;     ///< of `auto`, as table_text has it; empty: another was asked for
+  std::string auto_all_reduce;  ///< what `auto` would take here instead; empty: the same
+  std::string transport;        ///< what MPI reads: "host" or "device" memory, or "staged"
+  std::size_t gradient_bytes = 0;         ///< bytes summed per step: gradients and tail
+  bool overlaps = false;                  ///< gradients travel while backward computes
+  double bucket_mb = 0;                   ///< the most that a bucket holds; 0: everything
   std::vector<std::size_t> bucket_bytes;  ///< in the order in which they are summed
   /// The times of a run that computed nothing.
   std::optional<TimedCompute> timed;

@@ -1,6 +1,7 @@
 """The cost of messages and of additions, from records of the bench and from the runs' buckets."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from .model import Link
 
 _SCHEMA = DEFINITIONS["files"]["bench"]
 _REMEDY = "give a file that rueda bench all-reduce --json wrote"
-_SMALL_BYTES = 65_536  # below, `auto` sums otherwise than by the ring (docs/ring.md)
+_RING_LAST = re.compile(r"(?:to (\d+) (\w+), |\()ring\)")  # the end of "auto (doubling to 64 KiB, ring)"
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+_SMALL_BYTES = 65_536  # below, alpha and beta are not those of long messages
 _DEVIATIONS_BETWEEN_QUARTILES = 1.349  # of a normal distribution
 _LEAST_SUMS = 8  # from which quartiles are taken
 
@@ -87,14 +90,23 @@ class MachineFit:
 
 def _sums_like_a_ring(run):
     """Whether the times of the run's buckets mean what the ring's closed form says."""
-    return run.sums_go_over_links() and any(map(run.sums_by, ("ring", "mpi", "nccl")))
+    if not run.sums_go_over_links() or run.sums_by("auto (") and not _RING_LAST.search(run.all_reduce):
+        return False
+    return any(map(run.sums_by, ("ring", "mpi", "nccl")))
+
+
+def _ring_above(run):
+    """The bytes above which `auto` took the ring."""
+    last = _RING_LAST.search(run.all_reduce)
+    return int(last[1]) * _UNITS[last[2]] if last and last[1] else 0
 
 
 def _large_buckets(run):
     """Of a run on several ranks, those that are large enough."""
     if run.world_size() < 2 or not run.sums_go_over_links():
         return []
-    return [one for one in run.summary.all_steps.buckets if one.bytes > _SMALL_BYTES and one.busy.count > 0]
+    least = max(_SMALL_BYTES, _ring_above(run))
+    return [one for one in run.summary.all_steps.buckets if one.bytes > least and one.busy.count > 0]
 
 
 def _rows_of_run(number, run):

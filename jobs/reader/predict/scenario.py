@@ -15,7 +15,9 @@ _OTHER_SUMS = ("hierarchical-halving", "hierarchical", "halving", "doubling")
 
 
 def _algorithm_of(run):
-    """How the run summed its large buckets."""
+    """How the run summed its buckets; `auto` takes what costs least for each of them."""
+    if run.sums_by("auto (") and run.sums_go_over_links():
+        return "best"
     if run.sums_by("ring"):
         return "ring"
     return next((word for word in _OTHER_SUMS if run.sums_by(word)), "ring")

@@ -73,7 +73,8 @@ const std::tuple kSystemFields{Field{"started_at", &SystemInfo::started_at},
                                Field{"wire", &SystemInfo::wire}};
 
 const std::tuple kRecordFields{Field{"segment_bytes", &Record::segment_bytes},
-                               Field{"verify_messages", &Record::verifies_messages}};
+                               Field{"verify_messages", &Record::verifies_messages},
+                               Field{"auto", &Record::choice}};
 
 }  // namespace
 
@@ -118,6 +119,7 @@ std::string table_head(const Record& record) {
   if (record.segment_bytes > 0)
     text += fmt::format("segments of {} KiB\n", record.segment_bytes / 1024);
   if (record.verifies_messages) text += "each message carries a check sum, which is compared\n";
+  if (!record.choice.empty()) text += paragraph("", 2, record.choice);
   text += paragraph(
       "", 0,
       fmt::format(

@@ -106,6 +106,7 @@ struct Record {
   SystemInfo system;
   std::size_t segment_bytes = 0;
   bool verifies_messages = false;
+  std::string choice;  ///< what `auto` takes and why; empty: it was not measured
   std::vector<std::pair<std::string, std::string>> left_out;  ///< algorithm, why
   std::vector<Row> rows;                                      ///< by size
 };

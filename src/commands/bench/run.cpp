@@ -41,6 +41,7 @@ class Bench {
     record_.segment_bytes = common.segment_bytes;
     record_.verifies_messages = common.verify_messages;
     for (const Entry& entry : options.entries) add(entry, common);
+    record_.choice = session_.choice();
     session_.allocate();
   }
 

@@ -68,6 +68,15 @@ class BenchSession {
     return {};
   }
 
+  /// What `auto` takes and why, for people; empty where it is not measured.
+  std::string choice() const {
+    for (const Sum& sum : sums_) {
+      if (sum.reduce->table().empty()) continue;
+      return fmt::format("{}, {}", sum.reduce->name(), sum.reduce->details());
+    }
+    return "";
+  }
+
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
   void allocate() {
     together(world_, [&] { memory_ = backend_->allocate(most_bytes_); });

@@ -40,6 +40,7 @@ struct Manifest {
   Versions versions;
   std::string config;                 ///< a JSON object: the options by their names
   std::string folder;                 ///< from which its relative paths lead; empty: not known
+  std::string reduce_table;           ///< what `--all-reduce auto` chose (table_text); else empty
   std::vector<std::string> data;      ///< sizes and fingerprints of the data set
   std::vector<std::string> machines;  ///< by rank: its bits may depend on them
   std::vector<CheckpointFile> files;

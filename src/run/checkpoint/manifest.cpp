@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "record/recorded_options.hpp"
 #include "record/recorded_path.hpp"
+#include "reduce/reduce_table.hpp"
 #include "rueda/train/config.hpp"
 #include "run/checkpoint/checkpoint_files.hpp"
 
@@ -70,6 +71,7 @@ const std::tuple kOriginFields{Field{"world_size", &Manifest::world},
                                Field{"global_batch", &Manifest::global_batch},
                                Field{"versions", &Manifest::versions},
                                Field{kWorkingDirectory, &Manifest::folder, if_any},
+                               Field{"all_reduce_table", &Manifest::reduce_table, if_any},
                                Field{"data", &Manifest::data},
                                Field{"machines", &Manifest::machines}};
 
@@ -153,6 +155,7 @@ Manifest manifest_from(const JsonView& j) {
   require(m.machines.size() == m.world,
           fmt::format("it is of {} and names {}", counted(m.world, "rank"),
                       counted(m.machines.size(), "machine")));
+  if (!m.reduce_table.empty()) parse_reduce_table(m.reduce_table);
   check_batch(m, j.at("config"));
   check_shares(m);
   check_position(m, j.at("position").count("global_step"));

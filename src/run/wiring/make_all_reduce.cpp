@@ -11,6 +11,7 @@
 #include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/exchange/staged_exchange.hpp"
 #include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/probes/machine_probe.hpp"
 #include "mpi/sums/central_all_reduce.hpp"
 #include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
@@ -19,6 +20,7 @@
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "reduce/chosen_all_reduce.hpp"
+#include "reduce/reduce_table.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/reduce_rule.hpp"
@@ -42,25 +44,58 @@ class ReduceMaker {
   std::unique_ptr<AllReduce> make() {
     if (settings_.algorithm != Algorithm::automatic)
       return make_way({settings_.algorithm, segment_bytes()});
-    return std::make_unique<ChosenAllReduce>(by_rule(), [this](ReduceWay way) {
+    return std::make_unique<ChosenAllReduce>(table(), [this](ReduceWay way) {
       if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
       return make_way(way);
     });
   }
 
-  ReduceTable by_rule() const {
+  /// Of `automatic`: the earlier one, or by costs.
+  ReduceTable table() const {
     ReduceSituation here = situation();
     here.may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room();
-    return reduce_rule(here);
+    if (!settings_.earlier_table.empty()) {
+      ReduceTable earlier = parse_reduce_table(settings_.earlier_table);
+      earlier.why = "as before the run was resumed";
+      if (is_possible(earlier, here)) return earlier;
+      log(LogLevel::info, "not bit for bit as without the interruption: --all-reduce auto took " +
+                              settings_.earlier_table + ", which is not possible here any more");
+    }
+    if (place_.world.size() == 1 || auto_candidates(here).size() == 1) return reduce_rule(here, {});
+    return by_costs(here);
   }
 
  private:
   /// But for what only a collective tells.
   ReduceSituation situation() const {
-    return {.hosts = layout_.hosts(),
+    return {.ranks = place_.world.size(),
+            .hosts = layout_.hosts(),
             .most_on_a_host = layout_.most(),
             .memory_is_on_host = on_host(),
-            .wire = settings_.wire};
+            .wire = settings_.wire,
+            .in_blocks = layout_.in_blocks(),
+            .fixed_order = fixed(),
+            .keeps_tree = layout_.keeps_tree_order()};
+  }
+
+  static bool is_possible(const ReduceTable& table, const ReduceSituation& here) {
+    return std::ranges::all_of(table.rows, [&](const ReduceTable::Row& row) {
+      if (row.way.algorithm == Algorithm::shared) return here.may_share;
+      return here.wire == Wire::fp32 || may_narrow(row.way.algorithm);
+    });
+  }
+
+  /// Rank 0's, since the last bits of a cost may differ between processors.
+  ReduceTable by_costs(const ReduceSituation& here) const {
+    const cost::Machine machine =
+        measure_machine({.world = place_.world,
+                         .device = place_.device,
+                         .layout = layout_,
+                         .split = [this](int color) { return split_exchange(color); }});
+    ReduceTable table = reduce_rule(here, machine);
+    table.rows =
+        parse_reduce_table(text_of_rank_0(place_.world, [&] { return table_text(table); })).rows;
+    return table;
   }
 
   bool fixed() const { return settings_.order == ReduceOrder::fixed; }
@@ -241,7 +276,7 @@ std::string other_choice(const ReduceSettings& settings, const ReducePlace& plac
                          const std::vector<std::size_t>& ends) {
   if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";
   const std::size_t longest = std::ranges::max(sizes_of_buckets(ends));
-  const Algorithm chosen = ReduceMaker(settings, place).by_rule().way(longest).algorithm;
+  const Algorithm chosen = ReduceMaker(settings, place).table().way(longest).algorithm;
   if (chosen == Algorithm::ring) return "";
   return to_string(chosen);
 }
@@ -287,17 +322,20 @@ std::vector<std::size_t> sizes_of_buckets(const std::vector<std::size_t>& ends) 
 }
 
 GradientSums open_gradient_sums(Communicator& world, const TrainConfig& config, bool measured,
-                                const Graph& graph, Backend& backend) {
+                                const Graph& graph, Backend& backend,
+                                const std::string& earlier_table) {
   GradientSums sums;
   cut_buckets(sums, first_bucket_mb(config, measured), config, graph, world.size());
   ReduceDevice& device = backend.reduce_device();
   const TransportDecision decision = transport_of(world, config, device);
   log(LogLevel::warn, decision.warning);
   sums.transport = decision.transport;
-  const ReduceSettings settings = reduce_settings(config);
+  ReduceSettings settings = reduce_settings(config);
+  settings.earlier_table = earlier_table;
   const ReducePlace place{world, device, decision.transport,
                           GradientLayout(graph, std::size_t(world.size())).memory()};
   sums.all_reduce = make_all_reduce(settings, place);
+  sums.table = sums.all_reduce->table();
   sums.name = describe_reduce(settings, *sums.all_reduce);
   if (!measured) sums.other_choice = other_choice(settings, place, sums.bucket_ends);
   return sums;

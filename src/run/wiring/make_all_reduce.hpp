@@ -22,7 +22,9 @@ struct ReduceSettings {
   std::size_t segment_bytes = 0;  ///< 0: by a rule
   Wire wire = Wire::fp32;
   bool verify_messages = false;  ///< each carries a check sum
-  InjectedFault fault = {};      ///< of a message; other kinds have no effect here
+  /// The table that `automatic` had before the run was resumed (table_text); empty: it chooses.
+  std::string earlier_table = {};
+  InjectedFault fault = {};  ///< of a message; other kinds have no effect here
 };
 
 /// The settings of `config`.
@@ -39,8 +41,9 @@ struct ReducePlace {
 };
 
 /// Collective. Throws InputError, alike on all ranks, for an algorithm that is
-/// impossible here. With verified messages `automatic` takes one that sends
-/// messages.
+/// impossible here. `automatic` measures messages and additions where costs decide,
+/// and takes an earlier table if that is possible here. With verified messages it
+/// takes sums that send messages.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
 
@@ -55,6 +58,7 @@ struct GradientSums {
   double bucket_mb = 0;                  ///< the most that a bucket holds; 0: everything
   std::vector<std::size_t> bucket_ends;  ///< plan_buckets
   Transport transport = Transport::host;
+  std::string table;         ///< of `auto` (table_text); empty: something else was asked for
   std::string name;          ///< for people: "ring", "ring, fixed order", "auto (shared)" ...
   std::string other_choice;  ///< what `auto` would take instead; empty: the same
 };
@@ -67,8 +71,10 @@ std::vector<std::size_t> sizes_of_buckets(const std::vector<std::size_t>& ends);
 
 /// Collective: chooses transport, buckets and all-reduce as `config` says.
 /// Keeps `world` and the backend's reduce device. Throws InputError. Where sizes
-/// of buckets are to be `measured`, there is one bucket.
+/// of buckets are to be `measured`, there is one bucket. `earlier_table`: as of
+/// ReduceSettings.
 GradientSums open_gradient_sums(Communicator& world, const TrainConfig& config, bool measured,
-                                const Graph& graph, Backend& backend);
+                                const Graph& graph, Backend& backend,
+                                const std::string& earlier_table = "");
 
 }  // namespace rueda

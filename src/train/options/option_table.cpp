@@ -217,10 +217,9 @@ const std::vector<TrainOption> kOptions = {
      also({.first = true, .evaluates = true})},
 
     {"all-reduce", kSums, algorithm_words(), changes_bits, variant, "",
-     "Algorithm that sums the gradients; auto: by a rule on the length; doubling: recursive "
-     "doubling; halving: recursive halving and doubling; hierarchical: inside, then between hosts, "
-     "there by a ring or by halving; shared: in each other's memory, on one host; mpi: "
-     "MPI_Allreduce; nccl: ncclAllReduce",
+     "Algorithm that sums the gradients; auto: the fastest by length and measured costs; doubling, "
+     "halving: recursive; hierarchical: inside, then between hosts; shared: in each other's "
+     "memory, on one host; mpi: MPI_Allreduce; nccl: ncclAllReduce",
      also({.first = true})},
     {"segment-kb", kLastGroup, number<&SumsConfig::segment_kb>(whole(0, 4e6)), free, variant, "KIB",
      "Size of the pieces in which a ring sends a chunk: one is added while the next travels; "

@@ -45,6 +45,8 @@ RunRecord full_run() {
   run.ranks[1].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
   run.timed = TimedCompute{0.25, 64, 5, {1, 1.5}, "an/earlier/run"};
   run.transport = "staged";
+  run.all_reduce_details = "by measured costs";
+  run.reduce_table = "doubling:65536,ring";
   run.bucket_mb = 1.5;
   run.overlaps = true;
   run.bucket_bytes = {1'000'000};

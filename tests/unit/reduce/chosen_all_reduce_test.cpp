@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.hpp"
+#include "reduce/reduce_table.hpp"
+
 namespace rueda::test {
 namespace {
 
@@ -67,11 +70,28 @@ TEST_CASE("a table's way is taken for each length, and made once", "[reduce]") {
   CHECK(reduce.arena().size() == 8);
   CHECK(journal.take_times().transfer > 0);
 
+  CHECK(reduce.table() == "doubling:64,ring/512:1024,doubling:2048,shared");
+
   // It takes the memory of the greediest way that a length reaches.
   CHECK(reduce.scratch_floats(10) == 10);
   CHECK(reduce.scratch_floats(100) == 25);   // the ring's; doubling of 16 takes less
   CHECK(reduce.scratch_floats(300) == 300);  // doubling again
   CHECK(reduce.scratch_floats(4000) == 1000);
+}
+
+TEST_CASE("a table is read as it is written", "[reduce]") {
+  const ReduceTable table{{{64, {Algorithm::doubling, 0}},
+                           {4096, {Algorithm::hierarchical_halving, 512}},
+                           {.way = {Algorithm::ring, 1024}}}};
+  CHECK(table_text(table) == "doubling:64,hierarchical-halving/512:4096,ring/1024");
+  CHECK(parse_reduce_table(table_text(table)).rows == table.rows);
+  for (const char* text :
+       {"", "ring:64", "ring,ring", "auto", "doubling:64,ring:32", "doubling:64,doubling:64,ring",
+        "wheel", "ring/", "ring/x", "doubling:,ring", "doubling:-1,ring", "ring:64/512", ",ring",
+        "ring,", "ring/99999999999999999999"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_reduce_table(text), InputError);
+  }
 }
 
 }  // namespace

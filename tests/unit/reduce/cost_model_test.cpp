@@ -136,6 +136,18 @@ TEST_CASE("halving costs what its schedule says, and by hand", "[cost]") {
         Approx(inside + 2 * (50e-6 + 4e6 * kBeta) + 7e6 * kGamma));
 }
 
+TEST_CASE("blocks that lie on two nodes talk between them", "[cost]") {
+  // Nodes of six: blocks of two are inside, some of four are not, and eight are more than a node.
+  Machine sixes = nodes(6);
+  sixes.ranks_per_node = 6;
+  CHECK(doubling_seconds(sixes, 16, 1000) == Approx(5e-6 + 0.8e-6 + 3 * (50e-6 + 8e-6) + 4 * 1e-7));
+  // All on one node.
+  sixes.ranks_per_node = 16;
+  CHECK(doubling_seconds(sixes, 16, 1000) == Approx(4 * (5e-6 + 0.8e-6 + 1e-7)));
+  sixes.ranks_per_node = 5;
+  CHECK(doubling_seconds(sixes, 5, 1000) == Approx(5 * (5e-6 + 0.8e-6) + 3 * 1e-7));
+}
+
 TEST_CASE("hosts of several ranks that sum by halving", "[cost]") {
   // 16 nodes of 4, 64 MB: 3 + 3 messages of 16 MB inside; then 16 nodes on a shard.
   const double inside = 6 * (5e-6 + 16e6 * 0.8e-9) + 3 * 16e6 * kGamma;

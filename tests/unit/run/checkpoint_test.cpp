@@ -45,6 +45,7 @@ Manifest some_manifest() {
   m.versions = {{"rueda", "1"}, {"MPI", "other"}};
   m.config = R"({"model":"small","lr":0.1})";
   m.folder = "/where/it/began";
+  m.reduce_table = "doubling:65536,ring";
   m.data = {"training images: 96", "test images: 4"};
   m.machines = {"cpu, one", "cpu, \"two\"", "cpu, one"};
   return m;
@@ -87,6 +88,7 @@ TEST_CASE("checkpoint: what was written is read again, bit for bit", "[checkpoin
   CHECK(m.position.so_far.loss == 0.1 + 0.2);
   CHECK(m.position.energy.total() == 1.5 + 2.5);
   CHECK(m.folder == "/where/it/began");
+  CHECK(m.reduce_table == "doubling:65536,ring");
   // Of a timed run, which has no losses.
   m.position.so_far.loss = m.position.so_far.correct = std::numeric_limits<double>::quiet_NaN();
   const Totals read = parse_manifest(to_json(m), "x").position.so_far;

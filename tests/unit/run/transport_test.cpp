@@ -24,7 +24,6 @@ namespace rueda::test {
 namespace {
 
 using Catch::Contains;
-using Catch::EndsWith;
 
 const CudaVerdict kAware{true, "it says so"};
 const CudaVerdict kUnaware{false, "it was built without"};
@@ -138,59 +137,130 @@ TEST_CASE("ranks that share a GPU are named with it, host by host", "[shared_dev
 
 constexpr std::size_t kLarge = std::size_t{100} << 20;
 
-TEST_CASE("the rule goes by hosts, memory, wire and length", "[reduce]") {
-  // Hosts, most ranks on a host, memory on the host, may share, wire.
-  const struct {
-    ReduceSituation here;
-    std::size_t bytes;
-    Algorithm algorithm;
-  } cases[] = {
-      {{1, 4, true, true, Wire::fp32}, 4, Algorithm::shared},
-      {{1, 4, true, true, Wire::fp32}, kLarge, Algorithm::shared},
-      {{1, 4, true, false, Wire::fp32}, kLarge, Algorithm::ring},
-      {{1, 4, false, true, Wire::fp32}, kLarge, Algorithm::ring},
-      {{1, 4, true, true, Wire::bf16}, 4, Algorithm::ring},
-      {{1, 4, true, true, Wire::bf16}, kLarge, Algorithm::ring},
-      {{1, 2, true, false, Wire::fp32}, kSmallBytesOfPair, Algorithm::doubling},
-      {{1, 2, true, false, Wire::fp32}, kSmallBytesOfPair + 1, Algorithm::ring},
-      {{1, 2, false, false, Wire::fp32}, kSmallBytes, Algorithm::doubling},
-      {{1, 3, true, false, Wire::fp32}, kSmallBytes, Algorithm::doubling},
-      {{2, 1, true, false, Wire::fp32}, kSmallBytes, Algorithm::doubling},
-      {{4, 1, true, false, Wire::fp32}, kSmallBytes, Algorithm::doubling},
-      {{4, 1, true, false, Wire::fp32}, kSmallBytes + 1, Algorithm::ring},
-      {{2, 2, true, false, Wire::fp32}, 4, Algorithm::doubling},
-      {{2, 2, true, false, Wire::fp32}, kLarge, Algorithm::hierarchical},
+using Algorithms = std::vector<Algorithm>;
+
+/// Ranks on hosts of equal numbers of ranks.
+ReduceSituation ranks_on(int ranks, int hosts) {
+  return {.ranks = ranks, .hosts = hosts, .most_on_a_host = ranks / hosts};
+}
+
+TEST_CASE("auto chooses among what is possible here", "[reduce]") {
+  using enum Algorithm;
+  const Algorithms flat = {ring, doubling, halving};
+  const Algorithms nested = {ring, doubling, halving, hierarchical, hierarchical_halving};
+  ReduceSituation one_host = ranks_on(4, 1);
+  CHECK(auto_candidates(one_host) == flat);
+  one_host.may_share = true;
+  CHECK(auto_candidates(one_host) == Algorithms{shared});
+  one_host.wire = Wire::bf16;
+  CHECK(auto_candidates(one_host) == Algorithms{ring});
+  one_host = ranks_on(4, 1);
+  one_host.may_share = true;
+  one_host.memory_is_on_host = false;
+  CHECK(auto_candidates(one_host) == flat);
+  CHECK(auto_candidates(ranks_on(4, 4)) == flat);
+  ReduceSituation hosts = ranks_on(8, 2);
+  CHECK(auto_candidates(hosts) == nested);
+  hosts.wire = Wire::bf16;
+  CHECK(auto_candidates(hosts) == Algorithms{ring, hierarchical});
+  hosts.in_blocks = false;
+  CHECK(auto_candidates(hosts) == Algorithms{hierarchical});
+  hosts.wire = Wire::fp32;
+  CHECK(auto_candidates(hosts) == Algorithms{hierarchical, hierarchical_halving});
+}
+
+TEST_CASE("in the fixed order auto chooses among what keeps it", "[reduce]") {
+  using enum Algorithm;
+  const auto candidates = [](ReduceSituation here, bool keeps_tree) {
+    here.fixed_order = true;
+    here.keeps_tree = keeps_tree;
+    return auto_candidates(here);
   };
-  for (const auto& c : cases) {
-    CAPTURE(c.here.hosts, c.here.memory_is_on_host, c.here.may_share, c.bytes);
-    CHECK(reduce_rule(c.here).way(c.bytes).algorithm == c.algorithm);
+  CHECK(candidates(ranks_on(4, 1), true) == Algorithms{ring, doubling, halving});
+  CHECK(candidates(ranks_on(5, 1), true) == Algorithms{ring, doubling});
+  CHECK(candidates(ranks_on(9, 3), false) == Algorithms{ring, doubling});
+  CHECK(candidates(ranks_on(6, 3), true) ==
+        Algorithms{ring, doubling, halving, hierarchical, hierarchical_halving});
+  CHECK(candidates(ranks_on(10, 5), true) == Algorithms{ring, doubling, hierarchical});
+}
+
+TEST_CASE("the rule takes the sum that costs least at each length", "[reduce]") {
+  const cost::Machine machine{.inside = {2e-6, 1 / 20e9},
+                              .between = {20e-6, 1 / 12e9},
+                              .gamma = 1 / 8e9,
+                              .ranks_per_node = 6,
+                              .links_per_node = 2};
+  for (const int ranks : {6, 12, 48, 96, 768}) {
+    const ReduceSituation here = ranks_on(ranks, ranks / 6);
+    const ReduceTable table = reduce_rule(here, machine);
+    for (double bytes = 4; bytes < 4e8; bytes *= 1.37) {
+      const auto seconds = [&](Algorithm one) {
+        constexpr auto words = words_of(cost::Scheme{});
+        const auto* word = std::ranges::find(words, std::string_view(to_string(one)));
+        const auto scheme = cost::Scheme(word - words.begin());
+        return all_reduce_seconds(scheme, machine, std::size_t(ranks), bytes);
+      };
+      const Algorithms all = auto_candidates(here);
+      const double best = seconds(*std::ranges::min_element(all, {}, seconds));
+      CAPTURE(ranks, bytes, to_string(table.way(std::size_t(bytes)).algorithm));
+      CHECK(seconds(table.way(std::size_t(bytes)).algorithm) <= 1.05 * best);
+    }
   }
 }
 
-TEST_CASE("the rule says for which hosts it is", "[reduce]") {
-  const auto why = [](ReduceSituation here) { return reduce_rule(here).why; };
-  CHECK_THAT(why({1, 4, true, true, Wire::fp32}), EndsWith("one host with shared memory"));
-  CHECK_THAT(why({1, 4, true, false, Wire::fp32}), Contains("one host without"));
-  CHECK_THAT(why({4, 1, true, false, Wire::fp32}), EndsWith("several hosts of one rank each"));
-  CHECK_THAT(why({2, 2, true, false, Wire::fp32}), EndsWith("several hosts of several ranks"));
+TEST_CASE("sums that cost the same take no turns", "[reduce]") {
+  // On hosts of two ranks halving and the hierarchical sum with it send the same messages.
+  const cost::Machine machine{.inside = {31e-3, 1 / 318e6},
+                              .between = {23e-3, 1 / 39.5e6},
+                              .gamma = 1 / 32.5e9,
+                              .ranks_per_node = 2};
+  CHECK(reduce_rule(ranks_on(8, 4), machine).rows.size() <= 3);
+}
+
+TEST_CASE("many ranks sum by halving what fewer sum by the ring", "[reduce]") {
+  const cost::Machine machine{.inside = {}, .between = {20e-6, 1 / 12e9}, .gamma = 1 / 8e9};
+  const auto taken = [&](int ranks, std::size_t bytes) {
+    return reduce_rule(ranks_on(ranks, ranks), machine).way(bytes).algorithm;
+  };
+  CHECK(taken(1024, 400) == Algorithm::doubling);
+  CHECK(taken(1024, 1'084'412) == Algorithm::halving);
+  CHECK(taken(2, 1'084'412) == Algorithm::ring);
+  CHECK(taken(3, kLarge) == Algorithm::ring);
+  CHECK(reduce_rule(ranks_on(1024, 1024), machine).way(SIZE_MAX).algorithm == Algorithm::halving);
+}
+
+TEST_CASE("the rule says by which costs, or that there was no choice", "[reduce]") {
+  const cost::Machine machine{.inside = {2e-6, 1 / 20e9},
+                              .between = {20e-6, 1 / 12e9},
+                              .gamma = 1 / 8e9,
+                              .ranks_per_node = 4};
+  CHECK(reduce_rule(ranks_on(64, 16), machine).why ==
+        "by measured costs for 64 ranks: 20.0 us and 12.0 GB/s between hosts, 2.00 us and 20.0 "
+        "GB/s inside, additions at 8.00 GB/s");
+  CHECK_THAT(reduce_rule(ranks_on(4, 4), machine).why, !Contains("inside"));
+  CHECK_THAT(reduce_rule(ranks_on(4, 1), machine).why, !Contains("between"));
+  ReduceSituation shares = ranks_on(4, 1);
+  shares.may_share = true;
+  CHECK(reduce_rule(shares, {}).why == "by the rule for one host with shared memory");
+  CHECK(reduce_rule(shares, {}).way(4).algorithm == Algorithm::shared);
 }
 
 TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[reduce]") {
   CHECK(usual_segment_bytes({.hosts = 1}) == kHostSegmentBytes);
   CHECK(usual_segment_bytes({.hosts = 2}) == 0);
-  CHECK(reduce_rule({.hosts = 4, .most_on_a_host = 1}).way(kLarge).segment_bytes == 0);
-  CHECK(reduce_rule({.hosts = 2, .most_on_a_host = 2}).way(kLarge).segment_bytes == 0);
-  CHECK(reduce_rule({.hosts = 1, .most_on_a_host = 2}).way(kLarge).segment_bytes ==
-        kHostSegmentBytes);
+  const cost::Machine machine{{1e-6, 1e-10}, {1e-5, 1e-9}, 1e-10, 2};
+  CHECK(reduce_rule(ranks_on(3, 3), machine).way(kLarge).segment_bytes == 0);
+  CHECK(reduce_rule(ranks_on(6, 3), machine).way(kLarge).segment_bytes == 0);
+  CHECK(reduce_rule(ranks_on(3, 1), machine).way(kLarge).segment_bytes == kHostSegmentBytes);
+  CHECK(reduce_rule(ranks_on(3, 1), machine).way(4).segment_bytes == 0);  // doubling has no chunks
 }
 
 TEST_CASE("devices of a host get segments that no usual bucket reaches", "[reduce]") {
   for (const int ranks : {2, 3, 4, 8, 16}) {
-    const ReduceSituation here{.most_on_a_host = ranks, .memory_is_on_host = false};
+    const ReduceSituation here{.ranks = ranks, .most_on_a_host = ranks, .memory_is_on_host = false};
     const std::size_t segment = usual_segment_bytes(here);
     CAPTURE(ranks, segment);
     CHECK(segment == std::size_t{ranks < 4 ? 64U : 32U} << 20U);
-    CHECK(reduce_rule(here).way(kLarge).segment_bytes == segment);
     const std::size_t longest_bucket = BucketOptions().most_bytes;
     CHECK(Segments::of(longest_bucket / std::size_t(ranks), segment).count == 1);
   }

@@ -1,0 +1,112 @@
+// What is measured of messages and additions that take stated times.
+#include "mpi/probes/machine_probe.hpp"
+
+#include "tests/support/stated_time.hpp"
+#include "tests/support/thread_cases.hpp"
+
+using namespace rueda;
+using namespace rueda::test;
+
+namespace {
+
+constexpr double kUs = 1e-6;
+
+/// Messages of the ranks of one call of `split`, all of which cost the same.
+struct StatedLinks {
+  std::vector<cost::Link> of_call;  ///< in the order of the calls
+  std::size_t calls = 0;
+};
+
+/// Messages of a stated cost, on a clock that others share.
+class LinkExchange final : public OuterExchange {
+ public:
+  LinkExchange(ExchangePtr inner, StatedClock& clock, const cost::Link& link)
+      : OuterExchange(std::move(inner)), clock_(clock), link_(link) {}
+  void sendrecv(const Outgoing& send, const Incoming& receive,
+                const ReduceJournal& journal) override {
+    OuterExchange::sendrecv(send, receive, journal);
+    clock_.spend(link_.message_seconds(double(receive.floats.size_bytes())));
+  }
+
+ private:
+  StatedClock& clock_;
+  cost::Link link_;
+};
+
+/// On hosts of which `host_of` says which rank is on which.
+cost::Machine measured(TestRank& on, const StatedTimes& times, StatedLinks links,
+                       const std::function<int(int)>& host_of) {
+  std::vector<int> hosts;
+  for (int rank = 0; rank < on.size(); ++rank) hosts.push_back(host_of(rank));
+  const HostLayout layout(hosts);
+  StatedClock clock(times);
+  StatedReduceDevice device(clock);
+  const Place place = on.place(device);
+  return measure_machine({.world = on.group,
+                          .device = device,
+                          .layout = layout,
+                          .split = [&](int color) -> ExchangePtr {
+                            const cost::Link link = links.of_call.at(links.calls++);
+                            return std::make_unique<LinkExchange>(place.split(color), clock, link);
+                          },
+                          .now = [&] { return clock.now(); }});
+}
+
+bool is_near(double value, double expected) { return std::abs(value - expected) < 1e-6 * expected; }
+
+TEST_CASE("costs inside hosts, between them, and of their links", "[probe]") {
+  // Four ranks of a host share two links: a message takes twice as long by its bytes.
+  const StatedLinks links{{{2 * kUs, 0.02e-9}, {25 * kUs, 0.2e-9}, {20 * kUs, 0.1e-9}}};
+  on_threads(8, [&](TestRank& on) {
+    const auto machine =
+        measured(on, {.message = {}, .add_byte = 0.1e-9}, links, [](int r) { return r / 4; });
+    CHECK_ON_THREAD(on, is_near(machine.inside.alpha, 2 * kUs), "{}", machine.inside.alpha);
+    CHECK_ON_THREAD(on, is_near(machine.inside.beta, 0.02e-9), "{}", machine.inside.beta);
+    CHECK_ON_THREAD(on, is_near(machine.between.alpha, 25 * kUs), "{}", machine.between.alpha);
+    CHECK_ON_THREAD(on, is_near(machine.between.beta, 0.1e-9), "{}", machine.between.beta);
+    CHECK_ON_THREAD(on, is_near(machine.gamma, 0.1e-9), "{}", machine.gamma);
+    CHECK_ON_THREAD(on, machine.ranks_per_node == 4, "{}", machine.ranks_per_node);
+    CHECK_ON_THREAD(on, machine.links_per_node == 2, "{}", machine.links_per_node);
+  });
+}
+
+TEST_CASE("hosts of one rank have no links inside, one host none between", "[probe]") {
+  const StatedLinks links{{{20 * kUs, 0.1e-9}}};
+  for (const int size : {2, 3, 5}) {
+    on_threads(size, [&](TestRank& on) {
+      const auto apart =
+          measured(on, {.message = {}, .add_byte = 1e-9}, links, [](int rank) { return rank; });
+      CHECK_ON_THREAD(on, is_near(apart.between.beta, 0.1e-9), "{}", apart.between.beta);
+      CHECK_ON_THREAD(on, apart.inside.alpha == 0, "{}", apart.inside.alpha);
+      CHECK_ON_THREAD(on, apart.ranks_per_node == 1, "{}", apart.ranks_per_node);
+      const auto together =
+          measured(on, {.message = {}, .add_byte = 1e-9}, links, [](int) { return 0; });
+      CHECK_ON_THREAD(on, is_near(together.inside.beta, 0.1e-9), "{}", together.inside.beta);
+      CHECK_ON_THREAD(on, together.between.alpha == 0, "{}", together.between.alpha);
+      CHECK_ON_THREAD(on, together.ranks_per_node == std::size_t(on.size()), "{}", on.size());
+    });
+  }
+}
+
+TEST_CASE("a host with more ranks than others lets them wait", "[probe]") {
+  const StatedLinks links{{{2 * kUs, 0.02e-9}, {20 * kUs, 0.1e-9}, {20 * kUs, 0.1e-9}}};
+  on_threads(5, [&](TestRank& on) {
+    const auto machine = measured(on, {}, links, [](int rank) { return rank < 2 ? 0 : 1; });
+    CHECK_ON_THREAD(on, machine.ranks_per_node == 3, "{}", machine.ranks_per_node);
+    CHECK_ON_THREAD(on, machine.links_per_node == 2, "{}", machine.links_per_node);
+    CHECK_ON_THREAD(on, is_near(machine.between.alpha, 20 * kUs), "{}", machine.between.alpha);
+  });
+}
+
+TEST_CASE("what a device needs to begin an addition belongs to its messages", "[probe]") {
+  const StatedLinks links{{{30 * kUs, 1 / 200e9}}};
+  on_threads(4, [&](TestRank& on) {
+    const StatedTimes times{.message = {}, .add_byte = 1 / 900e9, .launch = 10 * kUs};
+    const auto machine = measured(on, times, links, [](int) { return 0; });
+    CHECK_ON_THREAD(on, is_near(machine.inside.alpha, 35 * kUs), "{}", machine.inside.alpha);
+    CHECK_ON_THREAD(on, is_near(machine.inside.beta, 1 / 200e9), "{}", machine.inside.beta);
+    CHECK_ON_THREAD(on, is_near(machine.gamma, 1 / 900e9), "{}", machine.gamma);
+  });
+}
+
+}  // namespace
