@@ -38,7 +38,9 @@ SMALLER = [(r"jobs/data\.sh fashion-mnist", "jobs/data.sh fashion-mnist --from i
            (r"--ranks-per-node 1,2,4", "--ranks-per-node 1,2"), (r"bench all-reduce", "bench all-reduce --repetitions 3")]
 # What comes and goes with the load of the machine, and what a factor below 98 % adds to its line.
 CHANCE = re.compile(r"^(note: |  slow: |  disturbed: ).*\n?|  low: .*", re.MULTILINE)
-NUMBER = re.compile(r"\b[0-9a-f]{16}\b|(?<!\w)-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?|(?<= )-(?= |$)", re.MULTILINE)
+# A figure, or that runs of a busy machine determine none.
+NUMBER = re.compile(r"\bnot determined\b|\b[0-9a-f]{16}\b|(?<!\w)-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?|(?<= )-(?= |$)",
+                    re.MULTILINE)
 
 
 class Unfit(Exception):
