@@ -87,7 +87,9 @@ struct Magic {
 // blocks begin with the digits of pi, Parquet's pages with a Thrift field. A header's length
 // below 4 GB leaves zeros before a safetensors file's header. MATLAB's version 7.3 is HDF5 behind
 // a text.
-constexpr std::array<Magic, 26> kMagics{{
+constexpr std::array<Magic, 28> kMagics{{
+    {FileKind::zip, "PK\3\4"sv},
+    {FileKind::zip, "PK\5\6"sv},
     {FileKind::torch, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv},
     {FileKind::hdf5, "\x89HDF\r\n\x1a\n"sv},
     {FileKind::numpy, "\x93NUMPY"sv},
@@ -116,6 +118,19 @@ constexpr std::array<Magic, 26> kMagics{{
     {FileKind::lfs_pointer, "version https://hawser."sv},
     {FileKind::annex_pointer, "/annex/objects/"sv},
     {FileKind::annex_pointer, "../.git/annex/objects/"sv},
+}};
+
+/// Words of a kind of text in small letters: how it begins, and one that it has.
+struct TextMark {
+  FileKind kind;
+  std::string_view begin, has = "";
+};
+constexpr std::array<TextMark, 5> kTextMarks{{
+    {FileKind::html, "<", "<!doctype html"},
+    {FileKind::html, "<", "<html"},
+    {FileKind::xml, "<?xml"},
+    {FileKind::xml, "<error>"},
+    {FileKind::index, "{", "\"weight_map\""},
 }};
 
 /// A zip archive by its first member: PyTorch's, Keras' and NumPy's files are some.
@@ -150,18 +165,15 @@ std::optional<FileKind> kind_of_text(std::string_view head) {
   take(head, "\xEF\xBB\xBF");
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
   const std::string text = lowered(std::string(head));
-  const bool page = text.find("<!doctype html") != text.npos || text.find("<html") != text.npos;
-  if (text.starts_with('<') && page) return FileKind::html;
-  if (text.starts_with("<?xml") || text.starts_with("<error>")) return FileKind::xml;
-  if (text.starts_with('{') && text.find("\"weight_map\"") != text.npos) return FileKind::index;
+  for (const TextMark& mark : kTextMarks)
+    if (text.starts_with(mark.begin) && text.find(mark.has) != text.npos) return mark.kind;
   return FileKind::text;
 }
 
 std::optional<FileKind> kind_of(std::string_view head) {
-  if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6")) return kind_of_zip(head);
   for (const Magic& magic : kMagics)
     if (head.size() > magic.offset && head.substr(magic.offset).starts_with(magic.bytes))
-      return magic.kind;
+      return magic.kind == FileKind::zip ? kind_of_zip(head) : magic.kind;
   if (is_onnx(head)) return FileKind::onnx;
   return kind_of_text(head);
 }
@@ -252,6 +264,22 @@ std::string remedy_for(FileKind kind, Wanted wanted, const fs::path& path) {
 }
 
 }  // namespace
+
+std::vector<KindMarks> kinds_but_text() {
+  std::vector<KindMarks> kinds;
+  for (std::size_t k = 0; k < kDescriptions.size(); ++k) {
+    const auto kind = FileKind(k);
+    const auto& [name, unpack, instead] = kDescriptions[k];
+    KindMarks marks{name, unpack, instead, {}, {}};
+    for (const Magic& magic : kMagics)
+      if (magic.kind == kind) marks.magics.push_back({magic.bytes, magic.offset});
+    for (const TextMark& mark : kTextMarks)
+      if (mark.kind == kind) marks.texts.push_back({mark.begin, mark.has});
+    const bool marked = !marks.magics.empty() || !marks.texts.empty();
+    if (marked && !fits(kind, Wanted::text)) kinds.push_back(std::move(marks));
+  }
+  return kinds;
+}
 
 std::optional<OtherKind> other_kind(std::string_view head, Wanted wanted, const fs::path& path) {
   const auto kind = kind_of(head);

@@ -3,8 +3,11 @@
 #include <ostream>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "base/core_time.hpp"
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/json/bounded_json.hpp"
 #include "commands/bench/bench.hpp"
 #include "model/flops.hpp"
@@ -113,7 +116,31 @@ Json limits_json() {
   return {{"json_bytes", kMostJsonBytes},
           {"json_values", usual.most_values},
           {"json_depth", usual.most_depth},
-          {"json_keys", usual.most_keys}};
+          {"json_keys", usual.most_keys},
+          {"head_bytes", kHeadBytes}};
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+/// What a file may be where a text was expected.
+Json file_kinds_json() {
+  Json kinds = Json::array();
+  for (const KindMarks& kind : kinds_but_text()) {
+    Json magics = Json::array(), texts = Json::array();
+    for (const auto& [bytes, offset] : kind.magics)
+      magics.push_back({{"offset", offset}, {"bytes", hexadecimal(bytes)}});
+    for (const auto& [begin, has] : kind.texts) texts.push_back({{"begin", begin}, {"has", has}});
+    kinds.push_back({{"name", kind.name},
+                     {"unpack", kind.unpack},
+                     {"instead", kind.instead},
+                     {"magics", std::move(magics)},
+                     {"texts", std::move(texts)}});
+  }
+  return kinds;
 }
 
 /// Networks of data sets as CIFAR-10, from which their sizes can be told.
@@ -132,17 +159,12 @@ Json models_json() {
 }  // namespace
 
 std::string definitions_json() {
-  const Json json = {{"rueda_definitions", 1},
-                     {"phases", phases_json()},
-                     {"factors", factors_json()},
-                     {"outcomes", kOutcomes},
-                     {"exit_codes", exit_codes_json()},
-                     {"files", files_json()},
-                     {"thresholds", thresholds_json()},
-                     {"limits", limits_json()},
-                     {"models", models_json()},
-                     {"usual_classes", kClasses},
-                     {"algorithms", words_of(cost::Scheme{})},
+  const Json json = {{"rueda_definitions", 1},          {"phases", phases_json()},
+                     {"factors", factors_json()},       {"outcomes", kOutcomes},
+                     {"exit_codes", exit_codes_json()}, {"files", files_json()},
+                     {"thresholds", thresholds_json()}, {"limits", limits_json()},
+                     {"file_kinds", file_kinds_json()}, {"models", models_json()},
+                     {"usual_classes", kClasses},       {"algorithms", words_of(cost::Scheme{})},
                      {"options", options_json()}};
   return text_of(json, 1) + '\n';
 }

@@ -10,7 +10,8 @@ struct DefinitionsOptions {};
 inline void validate(const DefinitionsOptions&) {}
 
 /// What the program and the reader of its runs (jobs/reader) both have to know, as JSON: phases,
-/// outcomes, exit codes, options, names of files and their versions, factors, thresholds.
+/// outcomes, exit codes, options, names of files and their versions, kinds of other files, factors,
+/// thresholds.
 std::string definitions_json();
 
 /// Prints it: jobs/reader/base/definitions.json is what it prints.

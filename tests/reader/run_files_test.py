@@ -67,7 +67,9 @@ class OtherKinds(Folder):
              (b"BZh91AY&SY" + bytes(40), "bzip2 file", "bunzip2"), (b"\xfd7zXZ\0" + bytes(9), "xz file", "unxz"),
              (b"\x28\xb5\x2f\xfd" + bytes(9), "Zstandard file", "unzstd"),
              (b"7z\xbc\xaf\x27\x1c" + bytes(9), "7z archive", "7z x"),
-             (b"run.json".ljust(257, b"\0") + b"ustar\0" + bytes(250), "tar archive", "tar -xf"))  # fmt: skip
+             (b"run.json".ljust(257, b"\0") + b"ustar\0" + bytes(250), "tar archive", "tar -xf"),
+             (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", "PyTorch file", "give"),
+             (b"\x89PNG\r\n\x1a\n" + bytes(9), "picture", "give"))  # fmt: skip
 
     def test_each_is_named_by_every_reader(self):
         for name, read in (("run.json", read_run), ("steps.csv", read_steps), ("epochs.csv", read_epochs),

@@ -42,10 +42,10 @@ class InputFile:
         if size > most_bytes:
             file.close()
             self.refuse(f"it has {size} bytes, more than the {most_bytes} that are read")
-        kind = other_kind(file.read(HEAD_BYTES))
+        kind = other_kind(file.read(HEAD_BYTES), self.name)
         if kind:
             file.close()
-            raise Unusable(f"{self.name}: it is {kind.name}; {kind.remedy}")
+            raise Unusable(f"{self.name}: it is {kind.name}; {kind.remedy or self.remedy}")
         file.seek(0)
         return file
 

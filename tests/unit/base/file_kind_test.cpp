@@ -107,6 +107,20 @@ TEST_CASE("what is wanted, or of no known kind, is left to its reader", "[file_k
     CHECK(told(text, Wanted::text).empty());
 }
 
+TEST_CASE("the marks of a kind tell it as its files do", "[file_kind]") {
+  const std::vector<KindMarks> kinds = kinds_but_text();
+  CHECK(kinds.size() > 15);
+  for (const KindMarks& kind : kinds) {
+    CAPTURE(kind.name);
+    for (const auto& [bytes, offset] : kind.magics)
+      CHECK_THAT(told(std::string(offset, 'x') + std::string(bytes) + "x", Wanted::text),
+                 Contains(std::string(kind.name)));
+    for (const auto& [begin, has] : kind.texts)
+      CHECK_THAT(told(std::string(begin) + " " + std::string(has), Wanted::text),
+                 Contains(std::string(kind.name)));
+  }
+}
+
 TEST_CASE("a reader names another kind instead of damage", "[file_kind]") {
   const test::ScratchDirectory folder;
   const auto torch = folder.write("my net's.pth", zip_of("model/data.pkl"));
