@@ -133,7 +133,9 @@ class Runs(unittest.TestCase):
 
     def test_less_than_three_full_steps_tell_nothing(self):
         for images, known in ((48, False), (60, False), (72, True)):
-            self.assertEqual(self.shares(times_of((0.002, 0.004)), images=images) is not None, known, images)
+            for steps_csv in (True, False):
+                found = self.shares(times_of((0.002, 0.004)), images=images, steps_csv=steps_csv)
+                self.assertEqual(found is not None, known, (images, steps_csv))
 
     def test_by_speed_already_one_rank_or_a_small_gain(self):
         self.assertIsNone(self.shares(times_of((0.002, 0.004)), options={"balance": "speed"}))
