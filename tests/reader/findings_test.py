@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 from made import made_run  # noqa: E402
 from reader.base.estimate import Estimate, exactly  # noqa: E402
+from reader.base.statistics import spread_of  # noqa: E402
 from reader.findings.choice import sweet_spot  # noqa: E402
 from reader.findings.doubts import doubts  # noqa: E402
 from reader.findings.study_findings import findings  # noqa: E402
@@ -211,6 +212,21 @@ class Waiting(unittest.TestCase):
             series.points[1].waits.late = LateRank(1, "node-b", 0.9, seconds)
             self.assertAlmostEqual(series.points[1].losses.waiting, 2.5)
             self.assertEqual(what_waits(series, series.points[1]).figures["rank"], rank)
+
+    def test_balance_is_advised_only_where_it_would_change_parts(self):
+        from reader.runs.epochs import RankFigures
+
+        # 10 images each. With 11, 9 a step takes 11 s in place of 11.6 or 11.57 s, which is 5.2 or 4.9 % less.
+        for slower, advice in ((0.16, "balance"), (0.157, None), (0, None)):
+            runs = self.study((5, 7.6, 7.7, 8), 0.5)
+            ranks = [RankFigures(rank=n, full_compute=spread_of([10 * cost] * 5)) for n, cost in enumerate((1, 1 + slower))]
+            runs[1].epochs[-1].of_ranks = ranks
+            runs[1].epochs.append(runs[1].epochs[-1])
+            series = figures_of(runs)[0]
+            series.points[1].waits.late = LateRank(1, "node-b", 0.9, 0.5)
+            waits = what_waits(series, series.points[1])
+            self.assertEqual((waits.figures["rank"], waits.figures["advice"]), (1, advice), slower)
+            self.assertEqual("--balance speed" in waits.text, advice is not None)
 
 
 class Communication(unittest.TestCase):
