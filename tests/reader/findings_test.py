@@ -213,6 +213,16 @@ class Waiting(unittest.TestCase):
             self.assertAlmostEqual(series.points[1].losses.waiting, 2.5)
             self.assertEqual(what_waits(series, series.points[1]).figures["rank"], rank)
 
+    def test_a_late_rank_with_more_images_is_told_with_those_of_all_others(self):
+        for images, words in (([6, 7, 6, 5], "(with 7 images, others with 5 to 6)"), ([1, 2, 1], "(with 2 images, others with 1)"),
+                              ([5, 6, 7], "(with 6 images, others with 5 to 7)"), ([6, 6, 7], None), ([6, 6], None)):
+            runs = self.study((5, 7.6, 7.7, 8), 0.5)
+            runs[1].epochs[-1].rank_batches = images
+            series = figures_of(runs)[0]
+            series.points[1].waits.late = LateRank(1, "node-b", 0.9, 0.5)
+            text = what_waits(series, series.points[1]).text
+            self.assertIn(f"rank 1 on node-b{' ' + words if words else ''}, whose steps", text)
+
     def test_balance_is_advised_only_where_it_would_change_parts(self):
         from reader.runs.epochs import RankFigures
 
