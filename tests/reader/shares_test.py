@@ -93,6 +93,15 @@ class Runs(unittest.TestCase):
             self.assertAlmostEqual(found.then.value, 0.033)
             self.assertAlmostEqual(found.gain().value, 1 - 0.033 / 0.049)
 
+    def test_update_and_bookkeeping_do_not_depend_on_images(self):
+        def times(epoch, step, rank):
+            return {**times_of((0.002, 0.004))(epoch, step, rank), "other": 0.005}
+
+        for steps_csv in (True, False):
+            for cost, per_image in zip(self.shares(times, steps_csv=steps_csv).costs, (0.002, 0.004)):
+                self.assertAlmostEqual(cost.fixed, 0.006)
+                self.assertAlmostEqual(cost.per_image, per_image)
+
     def test_without_other_parts_the_gain_is_a_bound(self):
         """What of a step does not depend on images cannot be seen: all of it might."""
         found = self.shares(times_of((0.002, 0.004)))
