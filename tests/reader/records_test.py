@@ -183,6 +183,15 @@ class Forgeries(unittest.TestCase):
             self.edit(change, NAMES[0])
             self.assertEqual("command-line" in {remark.code for remark in self.remarks()}, contradicts, words)
 
+    def test_a_whole_run_that_was_shorter_than_its_epochs(self):
+        def total(share):
+            return lambda document: document["summary"].update(total_seconds=share * document["summary"]["training_seconds"])
+
+        self.edit(total(1.0))
+        self.check()
+        self.edit(total(0.99))
+        self.assertIn("longer than the whole run", self.check("summary")[0].text)
+
     def test_a_launch_that_was_shorter_than_its_epochs(self):
         file = self.run_folder(NAMES[0]) / "attempt.json"
         file.write_text(json.dumps(dict(json.loads(file.read_text()), seconds=0.01)))
