@@ -17,6 +17,7 @@ from reader.findings.waiting import what_waits  # noqa: E402
 from reader.runs.places import Attempt, Study, Unreadable  # noqa: E402
 from reader.study.figures import evaluate  # noqa: E402
 from reader.study.observation import Observation  # noqa: E402
+from reader.study.serial import serial_fraction  # noqa: E402
 from reader.study.series import make_series  # noqa: E402
 from reader.study.waiting import LateRank  # noqa: E402
 from reader.tables.study_tables import study_tables  # noqa: E402
@@ -338,6 +339,14 @@ class Serial(unittest.TestCase):
             self.assertTrue(open_limit["serial_fraction"].determined)
             self.assertFalse(open_limit["limit"].determined)
         self.assertFalse(self.serial((2, [4.9, 6, 10.5]))["serial_fraction"].determined)
+
+    def test_a_fraction_that_contradicts_its_runs_is_not_determined(self):
+        # The fractions are 0.57, 0.48 and 1.2: limits of 1.76 above 1.67, and of 2.08 below 2.22, which were measured.
+        for times, why in (([(1, 10), (2, 9), (4, 6)], ""), ([(1, 10), (2, 9.8), (4, 4.5)], "limit for the speedup would be 2.08"),
+                           ([(1, 10), (2, 11)], "epochs are not shorter on more ranks")):
+            fit = serial_fraction(figures_of(runs_of(times))[0].series)
+            self.assertEqual(fit.determined, not why)
+            self.assertIn(why, fit.why)
 
     def test_no_table_has_a_fraction_or_limit_that_the_sentence_disowns(self):
         cells = ("amdahl", "amdahl_range", "amdahl_speedup", "amdahl_limit")
