@@ -140,6 +140,14 @@ class Runs(unittest.TestCase):
             return 0.03 if (step <= 5) == (rank == 0) else 0
         self.assertIsNone(self.shares(times_of((0.003, 0.003), odd=odd)))
 
+    def test_without_steps_csv_the_last_two_epochs_have_to_agree(self):
+        """Rank 0 is slow in the last epoch, and in the one before it is or rank 1 is."""
+        for before, agree in ((0, True), (1, False)):
+            def odd(epoch, step, rank, before=before):
+                return 0.03 if rank == (0 if epoch == 3 else before) else 0
+            found = self.shares(times_of((0.003, 0.003), odd=odd), steps_csv=False)
+            self.assertEqual(found is not None, agree)
+
     def test_less_than_three_full_steps_tell_nothing(self):
         for images, known in ((48, False), (60, False), (72, True)):
             for steps_csv in (True, False):
