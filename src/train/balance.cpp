@@ -119,6 +119,8 @@ std::vector<std::size_t> rebalanced_images(const std::vector<RankCost>& costs,
 std::vector<std::size_t> steadily_rebalanced_images(const std::vector<MeasuredCost>& costs,
                                                     const std::vector<std::size_t>& now,
                                                     const std::vector<std::size_t>& most) {
+  const bool known = std::ranges::all_of(costs, [](auto& c) { return c.all.per_image > 0; });
+  if (!known) return now;
   auto images = rebalanced_images(of_ranks(costs, &MeasuredCost::all), now, most);
   const bool steady = pays(of_ranks(costs, &MeasuredCost::first_half), now, images) &&
                       pays(of_ranks(costs, &MeasuredCost::second_half), now, images);

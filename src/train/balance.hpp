@@ -47,7 +47,8 @@ std::vector<std::size_t> rebalanced_images(const std::vector<RankCost>& costs,
                                            const std::vector<std::size_t>& most = {});
 
 /// The same, or `now` where either half of the stretch gains less than 5 %: ranks that
-/// are slow in turn, for seconds, keep their images.
+/// are slow in turn, for seconds, keep their images. `now`, too, where the time of a rank is
+/// not known.
 std::vector<std::size_t> steadily_rebalanced_images(const std::vector<MeasuredCost>& costs,
                                                     const std::vector<std::size_t>& now,
                                                     const std::vector<std::size_t>& most = {});

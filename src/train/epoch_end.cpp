@@ -91,8 +91,6 @@ void EpochEnd::warn_of_divergence(const RunRecord& run, const EpochRecord& recor
 std::vector<std::size_t> EpochEnd::next_shares(const TrainPosition& position) const {
   if (!config_.batch.balance.by_speed) return position.shares;
   const auto costs = all_gather(parts_.group, recorder_.cost());
-  const bool known = std::ranges::all_of(costs, [](auto& c) { return c.all.per_image > 0; });
-  if (!known) return position.shares;
   const std::vector<std::size_t> now = plan_.rank_batches();
   std::vector<std::size_t> next = steadily_rebalanced_images(costs, now, plan_.most_samples);
   if (next == now) return position.shares;

@@ -141,6 +141,17 @@ TEST_CASE("shares change where both halves of an epoch gain 5 %", "[balance]") {
         Images{550, 450});
 }
 
+TEST_CASE("shares stay while the time of a rank is not known", "[balance]") {
+  const RankCost fast{0, 1}, slow{0, 1.4};
+  const MeasuredCost known_fast{fast, fast, fast}, known_slow{slow, slow, slow};
+  const MeasuredCost unknown = measured_cost({fast, fast});  // too few steps
+  const Images equal{500, 500, 500}, most{700, 700, 700};
+  CHECK(steadily_rebalanced_images({known_fast, known_slow, unknown}, equal, most) == equal);
+  CHECK(steadily_rebalanced_images({unknown, known_fast, known_slow}, equal, most) == equal);
+  CHECK(steadily_rebalanced_images({unknown, unknown, unknown}, equal, most) == equal);
+  CHECK(steadily_rebalanced_images({known_fast, known_slow, known_slow}, equal, most) != equal);
+}
+
 TEST_CASE("given parts are whole images, all of them, and one at least", "[balance]") {
   CHECK(images_in_parts({3, 1}, 128) == Images{96, 32});
   CHECK(images_in_parts({1, 1, 1}, 8) == Images{3, 3, 2});  // as even_split cuts
