@@ -96,15 +96,16 @@ class WeightsTest(ProgramCase):
         self.assertFalse(self.path("failed").exists())
 
     def test_a_run_keeps_its_weights_and_evaluate_takes_them(self):
-        words = ("--run-dir", "kept", "--eval-every", "1", "--global-batch", "24", "--overwrite")
+        words = ("--run-dir", "kept", "--eval-every", "1", "--global-batch", "23", "--overwrite")
         result = self.completed(self.train(*words, ranks=2))
         self.assertIn("  kept/weights.safetensors", result.out)
         epoch = self.program.record("kept")["epochs"][-1]
         asked = ("evaluate", "--init-weights", "kept", "--threads", "1", "--json", "e.json")
-        for ranks in (1, 2):  # model, pixels, data and batch are those of the run, 12 images a rank
+        for ranks in (1, 2):  # model, pixels, data and batch are those of the run
             self.completed(self.program.run_on(ranks, *asked))
             score = self.read("e.json")
             self.assertEqual((score["val_loss"], score["val_accuracy"]), (epoch["val_loss"], epoch["val_accuracy"]))
+            self.assertEqual(score["config"]["batch-per-rank"], 12)  # rank 0's images of 23
         self.completed(self.train(*words, "--save-weights", "none"))
         self.assertFalse(self.path("kept/weights.safetensors").exists())
         self.refused(self.program.run(*asked), "--init-weights kept: there is no checkpoint")
