@@ -97,9 +97,8 @@ def _fields_of(epoch, one_rank, price):
 
 
 def _epoch_text(epoch):
-    """With its interval, where that tells anything."""
-    share = epoch.plus_minus.epoch
-    return within(epoch.seconds, math.nan if share > _WIDEST else share).text("seconds")
+    """With its interval, where there is one."""
+    return within(epoch.seconds, epoch.plus_minus.epoch).text("seconds")
 
 
 def _most_efficient_text(forecasts, one_rank, least):
@@ -146,6 +145,15 @@ def held_back(runs):
             f"model is fitted to did not measure what they seem to: {'; '.join(texts)}.")
 
 
+def _wide_text(forecasts):
+    """Why no number of ranks is recommended, where intervals say nothing; empty: they do."""
+    wide = [epoch for epoch in forecasts if max(epoch.plus_minus.epoch, epoch.plus_minus.speedup) > _WIDEST]
+    if not wide:
+        return ""
+    return (f"No number of ranks is recommended, because {len(wide)} of the {counted(len(forecasts), 'prediction')} may "
+            "be wrong by more than a factor of ten: repeat the runs on a machine that nothing else uses.")
+
+
 def forecast_table(forecasts, one_rank, price, why_not=""):
     """`forecasts` by P. `one_rank`: the epoch on one rank of the same batch per rank, or, for one global batch, of
     that. `why_not`: what holds recommendations back."""
@@ -153,6 +161,7 @@ def forecast_table(forecasts, one_rank, price, why_not=""):
     for epoch in forecasts:
         table.add_fields(_fields_of(epoch, one_rank, price))
     certain = not math.isnan(forecasts[0].plus_minus.epoch)
+    why_not = why_not or _wide_text(forecasts)
     advice = [why_not] if why_not else _sweet_spots(forecasts, one_rank, price.least_efficiency)
     table.notes += [*advice, *_DEFINITIONS,
                     _CERTAIN if certain else _UNCERTAIN, *_price_notes(price)]
