@@ -65,6 +65,10 @@ class ReduceMaker {
     return by_costs(here);
   }
 
+  /// For advice that nobody asked for: between the devices of one host it would take their memory,
+  /// and the ring is nearly always the choice.
+  bool is_worth_measuring() const { return on_host() || layout_.hosts() > 1; }
+
  private:
   /// But for what only a collective tells.
   ReduceSituation situation() const {
@@ -275,8 +279,10 @@ TransportDecision transport_of(Communicator& world, const TrainConfig& config,
 std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
                          const std::vector<std::size_t>& ends) {
   if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";
+  const ReduceMaker maker(settings, place);
+  if (!maker.is_worth_measuring()) return "";
   const std::size_t longest = std::ranges::max(sizes_of_buckets(ends));
-  const Algorithm chosen = ReduceMaker(settings, place).table().way(longest).algorithm;
+  const Algorithm chosen = maker.table().way(longest).algorithm;
   if (chosen == Algorithm::ring) return "";
   return to_string(chosen);
 }
