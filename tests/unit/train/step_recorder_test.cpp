@@ -170,7 +170,8 @@ TEST_CASE("a trace of many ranks has no more of them, and none that has no spans
   const ScratchDirectory folder;
   write_trace(folder.path() / "trace.json", run);
   CHECK(content(folder.path() / "trace.json") == text);
-  for (const auto& event : json::parse(text).at("traceEvents")) CHECK(event.at("pid") != 2);
+  const json parsed = json::parse(text);
+  for (const auto& event : parsed.at("traceEvents")) CHECK(event.at("pid") != 2);
   run.trace.clear();
   CHECK(json::parse(to_trace_json(run)).at("traceEvents").empty());
 }
