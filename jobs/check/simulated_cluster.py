@@ -24,7 +24,7 @@ from reader.charts.style import settings, style_at  # noqa: E402
 
 TABLE = ROOT / "docs" / "results" / "simulated-cluster.csv"
 PICTURE = TABLE.with_suffix(".png")
-MODELS = ("resnet20", "resnet18")
+MODELS = {"resnet20": "ResNet-20, 1.1 MB of gradients", "resnet18": "ResNet-18, 45 MB"}
 ALGORITHMS = ("ring", "doubling", "halving", "auto")
 RANKS = "16,64,256,1024,4096"
 # One rank a host, links of 100 Gbit/s. Computing takes as long for both networks, so that they differ in bytes alone.
@@ -51,12 +51,14 @@ def simulate(binary, model, ranks):
 
 def predict(binary, model, ranks, algorithm):
     """Efficiency of a full step by number of ranks, by the formulas."""
+    images = 64 * max(map(int, ranks.split(",")))  # two full steps of the most ranks
     with tempfile.TemporaryDirectory(prefix="rueda-simulated-") as folder:
         file = Path(folder, "predicted.json")
         word = {"auto": "best"}.get(algorithm, algorithm)
         lines_of([
             binary, "predict", "--model", model, "--image-size", "32", "--compute", f"{1e3 * COMPUTE:g}ms",
-            "--batch-per-rank", "32", "--alpha", f"{ALPHA * 1e6:g}us", "--bandwidth", f"{BANDWIDTH / 1e9:g}GB/s",
+            "--batch-per-rank", "32", "--images", str(images), "--alpha", f"{ALPHA * 1e6:g}us",
+            "--bandwidth", f"{BANDWIDTH / 1e9:g}GB/s",
             "--add-rate", f"{ADDS / 1e9:g}GB/s", "--ranks", ranks, "--algorithm", word, "--overlap", "on",
             "--json", str(file),
         ])  # fmt: skip
@@ -80,21 +82,23 @@ def simulated_rows(arguments):
 def draw(figure, rows):
     """A panel for each network: simulated points with lines, the formulas as crosses."""
     panels = figure.subplots(1, len(MODELS), sharey=True)
-    for axes, model in zip(panels, MODELS):
+    for axes, (model, title) in zip(panels, MODELS.items()):
         for number, word in enumerate(ALGORITHMS):
             of_line = [row for row in rows if (row[0], row[2]) == (model, word)]
             look = style_at(number)
             ranks = [row[1] for row in of_line]
             axes.plot(ranks, [100 * row[4] for row in of_line], color=look.colour, linestyle=look.dash,
-                      marker=look.marker, label=f"{word}, simulated")  # fmt: skip
-            axes.plot(ranks, [100 * row[5] for row in of_line], color=look.colour, linestyle="none", marker="x",
-                      label=f"{word}, predicted")  # fmt: skip
-        axes.set_title(model)
+                      marker=look.marker, label=word)  # fmt: skip
+            axes.plot(ranks, [100 * row[5] for row in of_line], color="black", linestyle="none", marker="+",
+                      markersize=9, zorder=3, label="predicted" if number == 0 else None)  # fmt: skip
+        axes.set_title(title)
         axes.set_xscale("log", base=2)
+        axes.set_xticks(ranks, [str(count) for count in ranks])
         axes.set_xlabel("ranks P, one a host (log scale)")
     panels[0].set_ylabel("efficiency, %")
     panels[0].set_ylim(0, 105)
-    panels[-1].legend(fontsize="small", ncols=1)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncol=1 + len(ALGORITHMS))
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
 
 
 def write(rows):
@@ -108,7 +112,7 @@ def write(rows):
         for row in rows:
             writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row])
     with rc_context(settings()):
-        figure = Figure(figsize=(10, 4.6), layout="constrained")
+        figure = Figure(figsize=(10, 4.6))
         draw(figure, rows)
         save_figure(figure, PICTURE)
 
