@@ -76,7 +76,7 @@ std::size_t best_segment_bytes(const Machine& machine, std::size_t ranks);
 /// ring.
 double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
-/// As DoublingAllReduce, for any number of ranks: the longest chain of
+/// As doubling_plan, for any number of ranks: the longest chain of
 /// messages, each of all bytes. Blocks of ranks that are larger than a node, or
 /// of which nodes do not have whole ones, talk between nodes, with all their ranks
 /// of a node at once.

@@ -105,7 +105,7 @@ Finding find_slow_network(const std::vector<HostLink>& links) {
   const LinkFacts best = best_of(links);
   if (best.gb_per_second >= kLeastGbPerSecond && best.latency_us <= kMostLatencyUs) return {};
   return {.what = fmt::format("a message between hosts takes at least {:.0f} us and reaches at "
-                              "most {:.3g} GB/s ({}): training will mostly wait for sums",
+                              "most {:.3g} GB/s ({}): sums of gradients will take long",
                               best.latency_us, best.gb_per_second, counted(links.size(), "link")),
           .change =
               "mpirun --mca btl_tcp_if_include NETWORK/BITS  of the fastest network that "
