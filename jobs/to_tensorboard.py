@@ -24,6 +24,7 @@ EPOCH_TAGS = {
     "learning_rate": "epoch/learning_rate", "seconds": "epoch/seconds", "val_seconds": "epoch/evaluation_seconds",
     "images_per_second": "epoch/images_per_second", "joules": "epoch/joules",
 }  # fmt: skip
+NOISE_TAGS = {"noise_scale": "noise/scale", "learning_efficiency": "noise/learning_efficiency"}  # not of older versions
 # The same on all ranks; times are those of the slowest rank, phases means over ranks.
 STEP_TAGS = {"train_loss": "step/loss", "train_accuracy": "step/accuracy", "learning_rate": "step/learning_rate"}
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
@@ -82,6 +83,7 @@ def begun_at(path):
 def of_epoch(row, where):
     """{tag: value}."""
     values = {tag: number(row, key, where) for key, tag in EPOCH_TAGS.items()}
+    values.update({tag: number(row, key, where) for key, tag in NOISE_TAGS.items() if key in row})
     values.update({f"epoch_phases/{phase}": number(row, f"{phase}_seconds", where) for phase in PHASES})
     return {tag: value for tag, value in values.items() if value is not None}
 

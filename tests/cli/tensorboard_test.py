@@ -96,6 +96,15 @@ class Events(unittest.TestCase):
         self.assertEqual(found["epoch/joules"], [(2, 7, 109)])
         self.assertEqual(found["epoch_phases/forward"], [(1, 0, 104), (2, 2, 109)])
 
+    def test_scalars_of_the_noise(self):
+        """Empty where it is not determined; older versions have no such columns, as those of the other tests."""
+        rows = [{"epoch": 1, "noise_scale": "", "learning_efficiency": ""},
+                {"epoch": 2, "noise_scale": 90.5, "learning_efficiency": 0.25}]  # fmt: skip
+        self.write("epochs.csv", table([*EPOCHS, "noise_scale", "learning_efficiency"], rows))
+        found = self.computed()
+        self.assertEqual([one[:2] for one in found["noise/scale"]], [(2, 90.5)])
+        self.assertEqual([one[:2] for one in found["noise/learning_efficiency"]], [(2, 0.25)])
+
     def test_scalars_of_steps_and_their_clock(self):
         """Seconds of the slowest rank, phases as means over ranks; steps go on over epochs, the clock by the steps alone."""
         found = self.computed()

@@ -8,16 +8,31 @@ from reader.base.definitions import PHASES
 from reader.base.statistics import spread_of
 
 HEADER = ("epoch,step,rank,samples,global_samples,seconds," + ",".join(PHASES) + ",all_reduce_busy,all_reduce_add,"
-          "train_loss,train_accuracy,learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait")
+          "train_loss,train_accuracy,learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait,parts,part_norm2,"
+          "gradient_norm2")
 EPOCHS_HEADER = ("epoch,ranks,steps,samples,loss,accuracy,val_loss,val_accuracy,learning_rate,seconds,val_seconds,"
                  "images_per_second,images_per_second_per_rank,resumed_at_step,"
-                 + ",".join(f"{name}_seconds" for name in PHASES) + ",joules")
+                 + ",".join(f"{name}_seconds" for name in PHASES) + ",joules,noise_scale,noise_scale_low,noise_scale_high,"
+                 "learning_efficiency")
 HASH = "0123456789abcdef"
 
 
 def even_times(epoch, step, rank):
     """A step of 0.1 s in which nobody waits."""
     return {"forward": 0.03, "backward": 0.06, "all_reduce": 0.004, "optimizer": 0.005, "other": 0.001}
+
+
+def noise_json(batch, parts, steps, scale, low, high, gradient_norm2=0.5):
+    """`gradient_noise` of an epoch with this noise scale."""
+    return {"scale": scale, "low": low, "high": high, "gradient_norm2": gradient_norm2, "variance": scale * gradient_norm2,
+            "batch": batch, "parts": parts, "steps": steps, "learning_efficiency": scale / (scale + batch), "reason": None}
+
+
+def no_noise_json(batch, parts, steps, reason):
+    """The same where it is not determined."""
+    known = {"gradient_norm2": 0.001, "variance": 100.0} if parts > 1 else {"gradient_norm2": None, "variance": None}
+    return {"scale": None, "low": None, "high": None, **known, "batch": batch, "parts": parts, "steps": steps,
+            "learning_efficiency": None, "reason": reason}
 
 
 def spread(values):
@@ -31,12 +46,13 @@ def range_of(values):
 
 class MadeRun:
     """`times(epoch, step, rank)` gives the seconds of phases; epochs, steps count from 1, ranks from 0. `images` of an epoch
-    make full steps of sum(parts), and a partial one of the rest."""
+    make full steps of sum(parts), and a partial one of the rest. `noise(epoch)` gives what was measured of the gradient's
+    noise, or None."""
 
     def __init__(self, parts=(10,), epochs=3, images=60, times=even_times, model="resnet20", backend="cpu", hosts=None,
-                 options=None, busy=None, flops=242e6, started_at="2024-05-06T07:08:09Z", timed=None):
+                 options=None, busy=None, flops=242e6, started_at="2024-05-06T07:08:09Z", timed=None, noise=None):
         self.parts, self.images, self.times, self.busy = list(parts), images, times, busy or (lambda *_: (0.01, 0.0, 0.001))
-        self.numbers = range(1, epochs + 1)
+        self.numbers, self.noise = range(1, epochs + 1), noise or (lambda epoch: None)
         self.model, self.backend, self.hosts = model, backend, hosts or ["node1"] * len(parts)
         self.options, self.flops, self.started_at, self.timed = options or {}, flops, started_at, timed
         self.ranks, self.batch = range(len(parts)), sum(parts)
@@ -124,7 +140,8 @@ class MadeRun:
                 "phases": {name: range_of([rank["phases"][name] for rank in ranks]) for name in PHASES},
                 "full_step_seconds": full_spread, "partial_step_seconds": partial_spread, "full_step": full,
                 "partial_step": partial, "communication": self.communication_json([epoch]), "input": None,
-                "efficiency": self.efficiency_json(epoch), "ranks": ranks, "energy": {"joules": None, "host_joules": None}}
+                "efficiency": self.efficiency_json(epoch), "ranks": ranks, "energy": {"joules": None, "host_joules": None},
+                "gradient_noise": self.noise(epoch)}
 
     def summary_json(self):
         steady = list(self.numbers)[1:] or list(self.numbers)
@@ -204,7 +221,8 @@ class MadeRun:
                     phases = self.phases(epoch, step, rank)
                     values = [epoch, step, rank, self.samples(step, rank), sum(self.samples(step, r) for r in self.ranks),
                               self.seconds(epoch, step, rank), *phases.values(), busy, add, 2.3, 0.1, 0.1, 0, 0, 0, wait]
-                    lines.append(",".join(map(repr, values)))
+                    measured = [len(self.parts), 0.75, 0.5] if rank == 0 and self.noise(epoch) else [None] * 3
+                    lines.append(",".join("" if value is None else repr(value) for value in values + measured))
         return "\n".join(lines) + "\n"
 
     def epochs_csv(self):
@@ -215,6 +233,8 @@ class MadeRun:
             number, steps, samples, loss, accuracy, rate, seconds, images, each = values
             row = [number, len(self.ranks), steps, samples, loss, accuracy, None, None, rate, seconds, None, images, each, None,
                    *(epoch["phases"][name]["mean"] for name in PHASES), None]
+            noise = epoch["gradient_noise"] or {}
+            row += [noise.get(name) for name in ("scale", "low", "high", "learning_efficiency")]
             lines.append(",".join("" if value is None else repr(value) for value in row))
         return "\n".join(lines) + "\n"
 

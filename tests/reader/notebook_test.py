@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "jobs"))
-from made_files import MadeRun  # noqa: E402
+from made_files import MadeRun, noise_json  # noqa: E402
 from reader import load  # noqa: E402
 from reader.start import Unusable  # noqa: E402
 
@@ -61,6 +61,17 @@ class Tables(Study):
         phases = [column for column in epochs if column.endswith("_seconds")]
         self.assertEqual(len(phases), 8)
         self.assertTrue((abs(epochs[phases].sum(axis=1) - epochs["seconds"]) < 1e-9).all())
+
+    def test_noise(self):
+        made = MadeRun(parts=(12, 12), images=108, noise=lambda epoch: noise_json(24, 2, 5, 90.0, 80.0, 99.0) if epoch > 1 else None)
+        made.write(self.folder / "noisy")
+        loaded = load(self.folder / "noisy")
+        row = loaded.epochs.loc[("noisy", 2)]
+        self.assertEqual([row[f"noise_scale{end}"] for end in ("", "_low", "_high")], [90, 80, 99])
+        self.assertAlmostEqual(row["learning_efficiency"], 90 / 114)
+        self.assertTrue(math.isnan(loaded.epochs.loc[("noisy", 1), "noise_scale"]))
+        steps = loaded.steps["gradient_norm2"].groupby(["epoch", "rank"]).count()
+        self.assertEqual(steps.tolist(), [0, 0, 5, 0, 5, 0])
 
     def test_steps(self):
         steps = self.loaded.steps

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
-from made_files import MadeRun  # noqa: E402
+from made_files import MadeRun, noise_json  # noqa: E402
 from reader.runs.places import load_study  # noqa: E402
 from reader.runs.plan import read_plan  # noqa: E402
 from reader.start import Unusable  # noqa: E402
@@ -71,6 +71,19 @@ class Forgeries(unittest.TestCase):
 
     def test_runs_as_they_were_written(self):
         self.assertEqual(self.remarks(), [])
+
+    def test_another_noise_scale(self):
+        noisy = MadeRun(parts=(12, 12), images=60, times=times_of(1), started_at="2024-05-06T07:01:09Z",
+                        options={"run-dir": f"study/runs/{NAMES[1]}"}, noise=lambda epoch: noise_json(24, 2, 3, 90.0, 80.0, 99.0))
+        noisy.write(self.run_folder(NAMES[1]))
+        self.assertEqual(self.remarks(), [])
+
+        def double(document):
+            for name in ("scale", "low", "high"):
+                document["epochs"][1]["gradient_noise"][name] *= 2
+
+        self.edit(double)
+        self.check("epochs-csv", "noise")
 
     def test_halved_epoch_times(self):
         def halve(document):

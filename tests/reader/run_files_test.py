@@ -14,6 +14,8 @@ from reader.handin.hand_table import read_hand_table  # noqa: E402
 from reader.runs.places import load_study  # noqa: E402
 from reader.runs.records import read_epochs  # noqa: E402
 from reader.runs.run import (includes_warm_up, middle_epoch, model_of, read_run, steady_epochs)  # noqa: E402
+from reader.base.estimate import Estimate  # noqa: E402
+from reader.runs.noise import REASONS, reason_of  # noqa: E402
 from reader.runs.steps import read_steps  # noqa: E402
 from reader.start import Unusable  # noqa: E402
 
@@ -342,6 +344,39 @@ class Evaluations(Folder):
             self.assertIn(message, self.refusal(load_study, [self.folder]))
 
 
+class Noise(Folder):
+    """`gradient_noise` of an epoch."""
+
+    def noise_of(self, noise):
+        return self.read(sample(noise=lambda epoch: noise).document()).epochs[1].noise
+
+    def test_what_was_measured(self):
+        noise = self.noise_of(made_files.noise_json(64, 2, 5, 90.0, 80.0, 110.0))
+        self.assertEqual((noise.scale, noise.batch, noise.parts, noise.steps), (Estimate(90, 80, 110), 64, 2, 5))
+        self.assertAlmostEqual(noise.learning_efficiency, 90 / 154)
+        self.assertAlmostEqual(noise.variance / noise.gradient_norm2, 90)
+        self.assertIsNone(self.noise_of(None))
+        older = sample().document()
+        del older["epochs"][1]["gradient_noise"]
+        self.assertIsNone(self.read(older).epochs[1].noise)
+
+    def test_not_determined_for_each_reason(self):
+        for word in (*REASONS, "a reason of a later version"):
+            noise = self.noise_of(made_files.no_noise_json(64, 1, 5, word))
+            self.assertFalse(noise.scale.known)
+            self.assertTrue(reason_of(noise.reason).why)
+        hostile = sample(noise=lambda epoch: made_files.no_noise_json(64, 1, 5, "no \x1b[31mreason")).document()
+        self.assertIn("gradient_noise.reason has control", self.refusal(self.read, hostile))
+        self.assertIn("--accumulate 2", reason_of("one part a step").remedy)
+
+    def test_no_noise_scale_is_negative_infinite_or_beside_its_interval(self):
+        good = made_files.noise_json(64, 2, 5, 90.0, 80.0, 110.0)
+        for wrong in ({"scale": -90.0}, {"scale": 0.0, "low": 0.0}, {"low": -1.0}, {"low": 91.0}, {"high": 89.0}, {"high": None},
+                      {"scale": "90"}, {"scale": 10**400}, {"parts": -1}, {"steps": 0.5}, {"variance": []}):  # fmt: skip
+            document = sample(noise=lambda epoch, wrong=wrong: {**good, **wrong}).document()
+            self.assertIn("epochs[0].gradient_noise", self.refusal(self.read, document), wrong)
+
+
 class Steps(Folder):
     def test_by_epoch_step_and_rank(self):
         made = sample()
@@ -351,6 +386,14 @@ class Steps(Folder):
         self.assertEqual(tables[2]["forward"].shape, (5, 2))
         self.assertEqual(tables[3]["backward"][3, 1], made.phases(3, 4, 1)["backward"])
         self.assertEqual(list(tables[2]["global_samples"][:, 0]), [64, 64, 64, 64, 40])
+
+    def test_what_was_not_measured_of_the_noise_is_no_number(self):
+        sample(noise=lambda epoch: made_files.noise_json(64, 2, 5, 90, 80, 100) if epoch == 2 else None).write(self.folder)
+        tables = read_steps(self.folder / "steps.csv")
+        self.assertEqual(tables[2]["part_norm2"][:, 0].tolist(), [0.75] * 5)
+        for empty in (tables[2]["part_norm2"][:, 1], tables[3]["gradient_norm2"], tables[3]["parts"]):
+            self.assertTrue(all(math.isnan(value) for value in empty.ravel()))
+        self.assertEqual(tables[3]["all_reduce_wait"].shape, (5, 2))
 
     def test_a_cut_last_line_and_an_epoch_without_a_step_are_left_out(self):
         text = sample().steps_csv()
@@ -362,9 +405,9 @@ class Steps(Folder):
 
     def test_nonsense_is_refused_in_one_message(self):
         head = made_files.HEADER + "\n"
-        row = ",".join(["1"] * 23) + "\n"
+        row = ",".join(["1"] * 26) + "\n"
         for content in ("", "a,b\n1,2\n", head + row.replace("1", "x", 1).replace("x", "1") + "1,2,3\n", head + "1" * 70_000,
-                        head + "1," + "z," * 21 + "1\n"):  # fmt: skip
+                        head + "1," + "z," * 24 + "1\n", head + row.replace("1,1,1,1", "1,1,1,", 1)):  # fmt: skip
             self.assertIn("steps.csv", self.refusal(read_steps, self.write("steps.csv", content)))
         far = head + row.replace("1", "1e300", 1) + row.replace("1", "9" * 30, 1) + row.replace(",1,", ",1e300,", 1)
         self.assertLessEqual(len(read_steps(self.write("steps.csv", far))), 1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ..base.definitions import PHASES
 from ..base.statistics import Spread, quotient
+from .noise import read_noise
 
 
 def _no_phases():
@@ -144,6 +145,7 @@ class EpochFigures:
     resumed_at_step: int = None  # the steps that an earlier process took of it
     energy: Energy = field(default_factory=Energy)
     efficiency: EfficiencySeconds = field(default_factory=EfficiencySeconds)
+    noise: object = None  # GradientNoise, where it was measured
     phases: dict = field(default_factory=_no_phases)  # sums over all its steps, over ranks
     full_step: StepBreakdown = field(default_factory=StepBreakdown)
     partial_step: StepBreakdown = field(default_factory=StepBreakdown)
@@ -299,6 +301,7 @@ def read_epoch(j):
     energy = j.part("energy")
     epoch.energy = Energy(energy.number_if_any("joules"), energy.number_if_any("host_joules"),
                           float(epoch.train.samples))
+    epoch.noise = read_noise(j)
     return epoch
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from ..base.definitions import FILES, PHASES
 from ..base.json_view import InputFile, decoded
-from ..base.statistics import median_of
+from ..base.statistics import median_of, quotient
 from ..base.text import printable
 from ..start import Unusable, path_of
+from .noise import GradientNoise, learning_efficiency
 from .ranks import MOST_ROWS, read_ranks
 from .ranks import NAME as RANKS_NAME
 from .rows import spaced
@@ -64,10 +65,12 @@ class _Check:
 
 def _in_run_json(epoch):
     """What epochs.csv has of an epoch, by column."""
-    test = epoch.test
+    test, noise = epoch.test, epoch.noise or GradientNoise()
     values = {"seconds": epoch.seconds, "images_per_second": epoch.images_per_second, "samples": epoch.train.samples,
               "steps": epoch.steps, "loss": epoch.train.loss, "accuracy": epoch.train.accuracy,
-              "val_loss": test.loss if test else math.nan, "val_accuracy": test.accuracy if test else math.nan}
+              "val_loss": test.loss if test else math.nan, "val_accuracy": test.accuracy if test else math.nan,
+              "noise_scale": noise.scale.value, "noise_scale_low": noise.scale.low, "noise_scale_high": noise.scale.high,
+              "learning_efficiency": noise.learning_efficiency}
     return {**values, **{f"{name}_seconds": epoch.phases[name].mean for name in PHASES}}
 
 
@@ -175,6 +178,18 @@ def _check_epoch(check, epoch):
         check.compare("samples", f"the number of images {when}", epoch.train.samples, samples, "as the sum over its ranks")
 
 
+def _check_noise(check, epoch):
+    """Its figures against each other."""
+    noise = epoch.noise
+    if noise is None or not noise.scale.known:
+        return
+    when = f"of epoch {epoch.epoch}"
+    check.compare("noise", f"the gradient noise scale {when}", noise.scale.value, quotient(noise.variance, noise.gradient_norm2),
+                  "by its variance and its squared gradient")
+    check.compare("noise", f"the learning efficiency {when}", noise.learning_efficiency,
+                  learning_efficiency(noise.scale, noise.batch).value, "by its noise scale")
+
+
 def _check_summary(check):
     run, summary = check.run, check.run.summary
     steady = median_of(epoch.seconds for epoch in steady_epochs(run))
@@ -248,6 +263,7 @@ def remarks_on_run(run):
         _check_ranks_csv(check)
     for epoch in _compared(run):
         _check_epoch(check, epoch)
+        _check_noise(check, epoch)
     _check_summary(check)
     _check_backend(check)
     _check_command_line(check)

@@ -10,15 +10,26 @@ from ..start import Unusable
 from .rows import rows_by_epoch, spaced
 
 NAME = FILES["steps"]["name"]
+_MAY_BE_EMPTY = ("parts", "part_norm2", "gradient_norm2")  # of a step, in the row of rank 0, where they were measured
 _MOST_ROWS = 250_000  # of all epochs of which figures are made
 _REMEDY = "give the steps.csv of a rueda run, or move it away: reports go without it"
+
+
+def _numbers(names, lines):
+    """Array [line][column]; NaN of an empty cell. Raises ValueError."""
+    cells = b",".join(lines).split(b",")
+    empty = [index for index, cell in enumerate(cells) if not cell]
+    if any(names[index % len(names)] not in _MAY_BE_EMPTY for index in empty):
+        raise ValueError
+    for index in empty:
+        cells[index] = b"nan"
+    return numpy.array(list(map(float, cells))).reshape(len(lines), len(names))
 
 
 def _table(file, names, lines):
     """{column: array [step][rank]}, or None unless every rank has each step once."""
     try:
-        values = numpy.array(list(map(float, b",".join(lines).split(b","))))
-        rows = values.reshape(len(lines), len(names))
+        rows = _numbers(names, lines)
     except ValueError:
         file.refuse("a line is not a number for each column")
     columns = dict(zip(names, rows.T))
