@@ -60,6 +60,11 @@ std::uint64_t CudaBackend::nonfinite(std::span<const float> values) {
   return total_of(values, cuda::nonfinite);
 }
 
+void CudaBackend::square_sums(std::span<const float> values, std::span<const std::size_t> ends,
+                              std::span<double> to) {
+  cuda::square_sums(values.data(), ends, to.data(), context_.sum_scratch(), stream());
+}
+
 void CudaBackend::zero(std::span<float> values) {
   if (values.empty()) return;
   check(cudaMemsetAsync(values.data(), 0, values.size_bytes(), stream()), "cudaMemsetAsync");

@@ -17,10 +17,10 @@
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
 /// work on `stream` and returns at once. A length of 0, be it of elements, rows,
 /// classes, channels, images or pixels, queues nothing; but single totals are
-/// written, of nothing too: element_hash and what is like it, sum_losses,
-/// write_step_sums. Throws RunError where a launch fails. Pointers are device memory, of any
-/// alignment that their type allows. Without fused multiply-add on either side the results equal
-/// the host's bit for bit, but for NaN payloads and where exp and log take part.
+/// written, of nothing too: element_hash and what is like it, square_sums,
+/// sum_losses, write_step_sums. Throws RunError where a launch fails. Pointers are device memory,
+/// of any alignment that their type allows. Without fused multiply-add on either side the results
+/// equal the host's bit for bit, but for NaN payloads and where exp and log take part.
 
 namespace rueda::cuda {
 
@@ -92,6 +92,11 @@ void message_check(const float* values, std::size_t count, std::uint64_t* sum, c
 
 /// The same of kernels::nonfinite: how many are NaN or infinite.
 void nonfinite(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream);
+
+/// to[k] = the sum of the squares of values[i] for i from ends[k - 1], or 0, up to ends[k], in
+/// double and in the order of kernels/square_sum.hpp. `ends` are the host's and ascend.
+void square_sums(const float* values, std::span<const std::size_t> ends, double* to,
+                 SumScratch* scratch, cudaStream_t stream);
 
 /// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits.
 /// `gradients` has their shape and may be null, then `scale`, one number, may

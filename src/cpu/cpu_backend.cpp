@@ -20,6 +20,7 @@
 #include "base/error.hpp"
 #include "cpu/operations.hpp"
 #include "cpu/parallel.hpp"
+#include "cpu/square_sums.hpp"
 #include "kernels/batch_norm.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
@@ -257,6 +258,10 @@ class CpuBackend final : public HostBackend {
   std::uint64_t nonfinite(std::span<const float> values) override {
     return total_of<kernels::nonfinite>(values);
   }
+  void square_sums(std::span<const float> values, std::span<const std::size_t> ends,
+                   std::span<double> to) override {
+    square_sums_(values, ends, to);
+  }
 
  private:
   /// Those of the team's threads, which stay the same as long as their number does.
@@ -310,6 +315,7 @@ class CpuBackend final : public HostBackend {
   Context context_;
   std::vector<clockid_t> clocks_;  ///< of CPU time, by thread of the team
   HostAdder<TeamShare> reduce_device_;
+  SquareSums square_sums_;
 };
 
 }  // namespace

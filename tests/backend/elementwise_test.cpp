@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <catch2/catch.hpp>
 
@@ -7,6 +8,7 @@
 #include "reduce/host_sums.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/rounding.hpp"
+#include "tests/support/square_sums.hpp"
 #include "train/sgd.hpp"
 
 namespace rueda::test {
@@ -114,6 +116,45 @@ TEST_CASE("NaNs and infinities are counted wherever they are", "[backend]") {
     const DeviceFloats on_device(backend, values);
     CHECK(backend.nonfinite(on_device.span()) == std::min<std::size_t>(n, 3));
   }
+}
+
+TEST_CASE("sums of squares have one order on every backend, for any number of threads",
+          "[backend]") {
+  const int threads = GENERATE(1, 3);
+  ImageBench bench(4, 1, Precision::fp32, threads);
+  Backend& backend = bench.backend();
+  const std::vector<std::size_t> ends = square_ends();
+  for (const std::size_t before : {0U, 1U, 3U}) {
+    const auto values = filled<rough_value>(8, before + ends.back());
+    const DeviceFloats on_device(backend, values);
+    const DeviceValues<double> sums(backend, std::vector<double>(ends.size() + 1, 7.5));
+    backend.square_sums(on_device.span().subspan(before), ends, sums.span().first(ends.size()));
+    const std::vector<double> found = sums.read();
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      CAPTURE(threads, before, k, begin, ends[k]);
+      const std::span<const float> range(&values[before + begin], ends[k] - begin);
+      CHECK(found[k] == ordered_square_sum(range));
+      CHECK(std::abs(found[k] - exact_square_sum(range)) <= 1e-14 * exact_square_sum(range));
+      begin = ends[k];
+    }
+    CHECK(found.back() == 7.5);
+  }
+  open_backend_under_test();  // leaves the process with one thread
+}
+
+TEST_CASE("sums of squares: no number of fp32 is too large, and what is not finite stays",
+          "[backend]") {
+  const auto backend = open_backend_under_test();
+  const float largest = std::numeric_limits<float>::max();
+  const DeviceFloats values(*backend, {largest, largest, 1.0F, INFINITY, 1.0F, std::nanf("")});
+  const DeviceValues<double> sums(*backend, std::vector<double>(3));
+  backend->square_sums(values.span(), std::vector<std::size_t>{2, 4, 6}, sums.span());
+  const std::vector<double> found = sums.read();
+  CHECK(found[0] == 2 * double(largest) * double(largest));
+  CHECK(found[1] == INFINITY);
+  CHECK(std::isnan(found[2]));
+  backend->square_sums({}, {}, {});
 }
 
 TEST_CASE("statistics, copies and zeros", "[backend]") {

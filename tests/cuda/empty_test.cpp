@@ -36,6 +36,7 @@ void add_calls_of_elements(std::vector<Call>& calls) {
     slices.at[0] = slices.at[1] = {7, 0};
     to_fp32(nullptr, nullptr, slices, nullptr);
   });
+  add("square_sums", [](Element) { square_sums(nullptr, {}, nullptr, nullptr, nullptr); });
   add("sgd_update", [](Element) { sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr); });
   add("weigh_statistics",
       [](Element) { weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr); });
@@ -133,4 +134,8 @@ TEST_CASE("single totals of nothing are 0", "[device]") {
   write_step_sums(to.data(), sums.data(), nullptr, 0, 12, flags.data(), scratch.data(),
                   stream.get());
   CHECK(to.read() == std::vector<float>{0, 0, 12, 0, 7});
+  const DeviceVector<double> squares({3, 4, 5}, stream.get());
+  square_sums(nullptr, std::vector<std::size_t>{0, 0}, squares.data(), scratch.data(),
+              stream.get());
+  CHECK(squares.read() == std::vector<double>{0, 0, 5});
 }

@@ -17,6 +17,7 @@
 #include "kernels/batch_norm.hpp"
 #include "kernels/pixel.hpp"
 #include "rueda/data/dataset.hpp"
+#include "tests/support/square_sums.hpp"
 #include "tests/support/values.hpp"
 
 // Every launcher against a loop on the host over the same inline function: equal bit for bit. Each
@@ -189,6 +190,28 @@ TEST_CASE("element_hash equals the host's", "[device]") {
 
 TEST_CASE("message_check equals the host's", "[device]") {
   compare_sums(rueda::cuda::message_check, rueda::kernels::message_check);
+}
+
+TEST_CASE("square_sums takes more pieces than its memory holds at once", "[device][long]") {
+  const auto stream = rueda::cuda::make_stream();
+  const Floats values = filled<rough_value>(9, 40'000'000);
+  const DeviceVector<float> on_device(values, stream.get());
+  const DeviceVector<rueda::cuda::SumScratch> scratch(std::vector<rueda::cuda::SumScratch>(1),
+                                                      stream.get());
+  // Both together have too many pieces, and the third alone has longer ones.
+  for (const std::vector<std::size_t>& ends :
+       {std::vector<std::size_t>{20'000'000, 40'000'000}, std::vector<std::size_t>{40'000'000}}) {
+    const DeviceVector<double> sums(std::vector<double>(ends.size()), stream.get());
+    rueda::cuda::square_sums(on_device.data(), ends, sums.data(), scratch.data(), stream.get());
+    std::vector<double> expected;
+    std::size_t begin = 0;
+    for (const std::size_t end : ends) {
+      const std::span<const float> range(&values[begin], end - begin);
+      expected.push_back(ordered_square_sum(range, ends.size() == 1 ? 1248 : 1024));
+      begin = end;
+    }
+    CHECK(sums.read() == expected);
+  }
 }
 
 TEST_CASE("NaNs and infinities are counted", "[device]") {

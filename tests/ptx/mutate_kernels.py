@@ -31,7 +31,8 @@ NORM = ("batch_norm", "norms", "norm_statistics")
 HASH = ("elementwise", "conversions", "element_hash")
 ADD = ("activations", "elementwise", "add_activations")
 STEP = ("softmax_loss", "losses", "write_step_sums")
-C, L, E, S = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu"
+SQUARES = ("square_sums", "losses", "square_sums")
+C, L, E, S, Q = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu", "square_sums.cu"
 
 MUTANTS = [Mutant(*row) for row in (
     # Barriers, fences, counters.
@@ -50,7 +51,11 @@ MUTANTS = [Mutant(*row) for row in (
     ("what was found is not reset", S, "  scratch->arrived[1] = 0;\n", "", *STEP),
     ("blocks write what they found", S, "if (bad) atomicAdd(scratch->arrived + 1, 1U);", "if (bad) scratch->arrived[1] = 1;", *STEP),
     ("every block writes the sums", S, "if (!is_last_of_columns(scratch->arrived) || threadIdx.x != 0)", "is_last_of_columns(scratch->arrived);\n  if (threadIdx.x != 0)", *STEP),
+    ("every block adds the pieces", Q, "  if (!is_last_of_columns(scratch->arrived)) return;", "  is_last_of_columns(scratch->arrived);", *SQUARES),
     # Masks, bounds, places.
+    ("a piece beyond its range", Q, "left < length ? left : length", "length", *SQUARES),
+    ("the range after a piece's", Q, "first_piece[middle] <= piece", "first_piece[middle] < piece", *SQUARES),
+    ("the second launch writes where the first did", Q, "    to += ranges.size;\n", "", *SQUARES),
     ("a sum of one split too many", C, "from < gridDim.y ? partial", "from <= gridDim.y ? partial", *SUMS),
     ("a row too far", C, "(count - 1) * stride < rows", "(count - 1) * stride <= rows", *SUMS),
     ("no mask of channels", C, "  if (channel < channels) {\n    const TileChannels", "  {\n    const TileChannels", *SUMS),

@@ -197,6 +197,11 @@ class Backend {
   virtual std::uint64_t hash(std::span<const float> values) = 0;
   /// How many of `values` are NaN or infinite.
   virtual std::uint64_t nonfinite(std::span<const float> values) = 0;
+  /// to[k] = the sum of the squares of values[i] for i from ends[k - 1], or 0, up to ends[k], in
+  /// double. Every backend has the same bits (kernels/square_sum.hpp), unless one is NaN. `ends`
+  /// are the host's and ascend; `to`, which has a number for each, is the device's.
+  virtual void square_sums(std::span<const float> values, std::span<const std::size_t> ends,
+                           std::span<double> to) = 0;
 
   // How images become a network's input: from a set that the device holds, or
   // in batches that the host prepares.

@@ -24,6 +24,23 @@ struct Score {
   double seconds = 0;
 };
 
+/// The gradient noise scale over some steps (docs/metrics.md, "Gradient noise scale"). NaN: not
+/// determined.
+struct GradientNoise {
+  double scale = NAN;            ///< images; never below 0
+  double low = NAN, high = NAN;  ///< of its 90 % interval
+  double gradient_norm2 =
+      NAN;                ///< mean over the steps of the estimate of |G|^2, which may be below 0
+  double variance = NAN;  ///< the same of S, the trace of the covariance of an image's gradient
+  std::size_t batch = 0;  ///< images of a full step
+  std::size_t parts = 0;  ///< of a full step: ranks' micro-batches that have images
+  std::size_t steps = 0;  ///< that were measured and have two parts at least
+  std::string reason;     ///< why there is no scale; empty: there is one
+
+  /// Of a step of `batch` images: what an image in it teaches, over what one in a tiny batch does.
+  double learning_efficiency() const noexcept { return 1 / (1 + double(batch) / scale); }
+};
+
 /// Sums over steps of one rank. Seconds, bytes.
 struct RankSums {
   std::size_t steps = 0;

@@ -116,6 +116,32 @@ void write_step_sums(std::size_t n, std::size_t bad) {
       {3});
 }
 
+/// As many ranges of `n` elements each, from 0 to `ranges`, as do not fill a launch and as do.
+void square_sums(std::size_t n, std::size_t ranges, std::size_t off) {
+  row("square_sums", text("%zu ranges of %zu at +%zu", ranges, n, off),
+      [&](Row& r) {
+        const auto x = random_values<float>(28, n * ranges);
+        std::vector<std::size_t> ends;
+        Doubles want;
+        for (std::size_t k = 0; k < ranges; ++k) {
+          ends.push_back((k + 1) * n);
+          long double sum = 0;
+          for (std::size_t i = k * n; i < ends.back(); ++i)
+            sum += static_cast<long double>(x[i]) * x[i];
+          want.push_back(double(sum));
+        }
+        const Operand<float> values(x, off);
+        const Operand<double> to(ranges, 8);
+        const Scratch scratch;
+        for (int turn = 0; turn < 2; ++turn) {  // the second finds what the first left
+          cuda::square_sums(values.get(), ends, to.get(), scratch.get(), stream());
+          scratch.check_counters(r);
+          expect_near(r, to.read(r), want, 1e-14, 0, "sums");
+        }
+      },
+      {3, n * ranges < 100000});
+}
+
 void count_up() {
   row("count_up", "3 counters", [&](Row& r) {
     const auto counts = cuda::make_device_memory(24);
@@ -147,6 +173,10 @@ void sweep_losses() {
   for (const std::size_t n : lengths)
     for (const std::size_t bad : {std::size_t(-1), std::size_t{0}, n / 2, n - 1})
       write_step_sums(n, bad);
+  for (const std::size_t n : {1, 33, 1024, 1031, 9001})
+    for (const std::size_t off : {0, 4}) square_sums(n, 3, off);
+  square_sums(5, 201, 0);
+  if (choice().whole) square_sums(4096UL * 8 * 1024 + 1031, 1, 4);
   count_up();
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/batch_norm.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
+#include "kernels/square_sum.hpp"
 #include "reduce/host_sums.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/reference_ops.hpp"
@@ -26,6 +27,19 @@ void check_two_steps(const SgdStep& step, float first, float second) {
   CHECK(value == first);
   sgd_update(value, velocity, -1.0F, step);
   CHECK(value == second);
+}
+
+TEST_CASE("pieces of a sum of squares: whole lanes, and no more than there is room for",
+          "[kernels]") {
+  for (const std::size_t count :
+       {0UL, 1UL, 1024UL, 1025UL, 1024 * kMostSquarePieces, 1024 * kMostSquarePieces + 1,
+        1056 * kMostSquarePieces, 1056 * kMostSquarePieces + 1, 1'000'000'000'007UL}) {
+    CAPTURE(count);
+    const std::size_t length = square_piece(count);
+    CHECK(length % kSquareLanes == 0);
+    CHECK(pieces(count, length) <= kMostSquarePieces);
+    CHECK((length == 1024) == (count <= 1024 * kMostSquarePieces));
+  }
 }
 
 TEST_CASE("sgd by hand", "[kernels]") {
