@@ -49,12 +49,12 @@ SampleImages sample_images(const Answers& answers, const ImageSet& test) {
   std::vector<std::pair<float, std::size_t>> mistakes;  // surest first, then in order
   for (std::size_t i = 0; i < test.size(); ++i)
     if (answers.predicted(i) != test.labels[i]) mistakes.emplace_back(-answers.probability(i), i);
-  const auto shown = std::min(kImagesOfAKind, mistakes.size());
-  std::ranges::partial_sort(mistakes, mistakes.begin() + std::ptrdiff_t(shown));
+  const auto mistaken = std::min(kImagesOfAKind, mistakes.size());
+  std::ranges::partial_sort(mistakes, mistakes.begin() + std::ptrdiff_t(mistaken));
   SampleImages samples;
   for (std::size_t i = 0; i < std::min(kImagesOfAKind, test.size()); ++i)
     samples.first.push_back(sample_of(i, answers, test));
-  for (std::size_t m = 0; m < shown; ++m)
+  for (std::size_t m = 0; m < mistaken; ++m)
     samples.mistakes.push_back(sample_of(mistakes[m].second, answers, test));
   return samples;
 }

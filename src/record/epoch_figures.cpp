@@ -57,11 +57,11 @@ double useful_seconds(const RankFigures& rank) {
 
 OverRanks over_ranks(const std::vector<RankFigures>& ranks) {
   const std::vector<RankSums> sums = values_of(ranks, &RankFigures::sums);
+  const std::vector<double> useful = values_of(ranks, useful_seconds);
   OverRanks over{.seconds = spread_of(values_of(sums, &RankSums::seconds)),
+                 .useful = spread_of(useful),
                  .wait = spread_of(values_of(sums, &RankSums::wait)),
                  .core_share = spread_of_known(values_of(ranks, &RankFigures::core_share))};
-  const std::vector<double> useful = values_of(ranks, useful_seconds);
-  over.useful = spread_of(useful);
   if (!useful.empty())
     over.slowest = std::size_t(std::ranges::max_element(useful) - useful.begin());
   return over;
@@ -106,7 +106,8 @@ std::vector<BucketFigures> bucket_figures(const EpochRecord& epoch, const RunRec
 
 /// Buckets are those of the last epoch.
 AllSteps all_steps(Epochs epochs, const RunRecord& run) {
-  AllSteps all{.mean = break_down(epochs, run.global_batch, StepKind::all)};
+  AllSteps all;
+  all.mean = break_down(epochs, run.global_batch, StepKind::all);
   std::size_t ranks = run.ranks.size();
   if (!epochs.empty()) {
     ranks = epochs.back().ranks;

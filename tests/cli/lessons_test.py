@@ -70,9 +70,10 @@ class Lessons(ProgramCase):
         self.assertEqual(len(found), 1, out)
         return [float(word) for word in (found[0] if isinstance(found[0], tuple) else found)]
 
+    @longer
     def test_pages_show_what_their_programs_print(self):
         self.assertEqual(len(PAGES), 7)
-        for page in PAGES[:6]:  # the last needs Open MPI 5
+        for page in part(PAGES[:6], 3):  # the last needs Open MPI 5
             command = "".join(blocks(page, "sh"))
             source = re.search(r"^mpicxx -std=c\+\+20 -O3 (?:-pthread )?(\w+\.cpp) -o (\w+)$", command, re.M)
             self.assertIsNotNone(source, page)

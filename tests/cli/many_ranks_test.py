@@ -10,7 +10,7 @@ import json
 from rueda_runs import ProgramCase, main
 
 TIMED = ["--backend", "timed", "--compute", "1", "--model", "resnet20", "--data", "synthetic", "--data-limit", "68",
-         "--global-batch", "34", "--threads", "1", "--all-reduce", "ring"]  # fmt: skip
+         "--image-size", "8", "--global-batch", "34", "--threads", "1", "--all-reduce", "ring"]  # fmt: skip
 
 COMPUTED = ["--model", "resnet20", "--data", "data", "--image-size", "8", "--data-limit", "34", "--global-batch", "17",
             "--threads", "1", "--eval-every", "0", "--all-reduce", "ring", "--epochs", "3"]  # fmt: skip

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -87,7 +88,7 @@ class OneOfSix final : public RankGroup {
   void broadcast(std::span<std::byte>, int) override {}
   std::vector<Bytes> all_gather(std::span<const std::byte>) override {
     std::vector<Bytes> all;
-    for (const std::string& text : {"", "a", "a", "b", "", "a"}) {
+    for (const std::string_view text : {"", "a", "a", "b", "", "a"}) {
       const auto bytes = std::as_bytes(std::span(text));
       all.emplace_back(bytes.begin(), bytes.end());
     }

@@ -295,10 +295,10 @@ TEST_CASE("what run.json and checkpoints have of an epoch does not grow with the
       for (std::size_t piece = 1; piece < pieces.size(); piece += 3) lines += pieces[piece]->size();
       return std::pair(to_json(run).size(), lines);
     };
-    const auto [json, history] = bytes(6);
-    const auto [json_before, history_before] = bytes(4);
-    CHECK(history - history_before < json - json_before);
-    return (json - json_before) / 2;
+    const auto [file, history] = bytes(6);
+    const auto [file_before, history_before] = bytes(4);
+    CHECK(history - history_before < file - file_before);
+    return (file - file_before) / 2;
   };
   const std::size_t of_few = growth(17);
   CHECK(of_few < 20'000'000 / 200);
