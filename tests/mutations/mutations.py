@@ -162,6 +162,11 @@ MUTATIONS = [
     (R + "epoch_figures.cpp", "    before.sums += last.sums;\n", "", UNIT),
     (R + "epoch_json.cpp", "    j.erase(\"ranks\");\n", "", UNIT + ["cli many_ranks"]),
     (R + "write_pace.hpp", "missing > epochs_ / 32 &&", "missing > 0 &&", UNIT),
+    (S + "learning.py", "epoch = max(common)", "epoch = min(common)", ["reader learning"]),
+    (S + "learning.py", "(base.global_batch / point.global_batch)", "(base.ranks / point.ranks)", ["reader learning"]),
+    (F + "noise.py", "if not differ(judged, judged * learning.gain):", "if False:", ["reader learning"]),
+    ("jobs/reader/runs/noise.py", "images * (one + other) / (one + batch)", "images * (one + batch) / (one + other)",
+     ["reader learning"]),
     ("jobs/reader/runs/rows.py", "found >= epoch:", "found > epoch:", ["reader many_ranks"]),
     # The sum itself.
     ("src/train/gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),

@@ -2,7 +2,9 @@
 
 from reader.base.definitions import PHASES
 from reader.base.statistics import Spread, spread_of
+from reader.base.estimate import Estimate
 from reader.runs.epochs import AllSteps, EpochFigures, RunSummary, Score, StepBreakdown
+from reader.runs.noise import GradientNoise
 from reader.runs.run import RankInfo, RunConfig, RunResult
 
 
@@ -35,4 +37,19 @@ def made_run(model="net", ranks=1, rank_batch=10, images=100, epochs=(1.5, 1.0),
     all_steps = _steps(AllSteps, phases, steps, wait, transfer, add)
     run.summary = RunSummary(full_step=full, all_steps=all_steps, startup_seconds=0.75)
     run.summary.all_steps.bytes = 1e9
+    return run
+
+
+def with_noise(run, *scales, parts=None, steps=10, norm=0.5, reason="few steps"):
+    """The run, whose last epochs have these noise scales, each (value, low, high); None: for this `reason` not determined."""
+    run.options["noise-scale"] = 1
+    parts = run.world_size() if parts is None else parts
+    for number, epoch in enumerate(run.epochs, 1):
+        epoch.epoch = number
+    for epoch, scale in zip(run.epochs[-len(scales):], scales):
+        if scale is None:
+            epoch.noise = GradientNoise(batch=run.global_batch, parts=parts, steps=steps, reason=reason)
+            continue
+        efficiency = scale[0] / (scale[0] + run.global_batch)
+        epoch.noise = GradientNoise(Estimate(*scale), norm, norm * scale[0], run.global_batch, parts, steps, efficiency)
     return run

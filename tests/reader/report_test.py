@@ -30,8 +30,8 @@ from said import disturb, figures_of, named, of_parts  # noqa: E402
 POINT_KEYS = set(
     "ranks hosts rank_batch global_batch images steps repeats oversubscribed includes_warm_up disturbed epoch_seconds "
     "first_epoch_seconds full_step_seconds mean_step_seconds images_per_second images_per_second_per_rank speedup "
-    "efficiency step_speedup step_efficiency karp_flatt gustafson phases epoch_phases factors communication losses "
-    "device_seconds joules watt_hours run".split()
+    "efficiency step_speedup step_efficiency learning_speedup learning_efficiency steps_of_base karp_flatt gustafson phases "
+    "epoch_phases factors communication losses device_seconds joules watt_hours run".split()
 )
 
 

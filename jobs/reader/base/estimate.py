@@ -38,7 +38,9 @@ class Estimate:
         return Estimate(value, low, high, self.why or other.why)
 
     def __mul__(self, factor):
-        return Estimate(self.value * factor, self.low * factor, self.high * factor, self.why)
+        """By a number; or the extremes of the product of positive values that are independent of each other."""
+        other = factor if isinstance(factor, Estimate) else exactly(factor)
+        return Estimate(self.value * other.value, self.low * other.low, self.high * other.high, self.why or other.why)
 
     def because(self, why):
         """The same, not determined for this reason."""

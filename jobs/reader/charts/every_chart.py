@@ -2,7 +2,7 @@
 
 import re
 
-from . import bandwidth, bars, batches, communication, comparison, confusion, curves, factors, lines, phases, predictions, quantity
+from . import bandwidth, bars, batches, communication, comparison, confusion, curves, factors, learning, lines, phases, predictions, quantity
 from .report import name_of, run_of, runs_of
 
 _SCALINGS = ("weak", "strong")
@@ -78,6 +78,7 @@ def _of_one(series):
     section = name_of(series)
     for one in quantity.ALL:
         yield bars.chart(f"{series['file']}-{one.name}", section, series, one)
+    yield learning.chart(series, section)
     yield factors.chart(series, section)
     yield phases.chart(series, section)
     yield communication.chart(series, section)

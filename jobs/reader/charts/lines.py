@@ -52,7 +52,7 @@ def hollow_entry():
     )  # fmt: skip
 
 
-def _draw_ideal(axes, all_series, quantity, factor, styles):
+def draw_ideal(axes, all_series, quantity, factor, styles):
     """One common line for speedup and efficiency, one for each of a few series otherwise. Returns the
     values drawn, and its entries of the legend."""
     reached = {ranks_of(point) for series in all_series for point, _ in known_points(series, quantity.key)}
@@ -78,7 +78,7 @@ def draw(axes, all_series, quantity):
     ends = [end for line in known for _, value in line for end in (value.low, value.high)]
     factor, label = scale(quantity, ends)
     styles = styles_for(all_series)
-    ideal, ideal_entries = _draw_ideal(axes, all_series, quantity, factor, styles)
+    ideal, ideal_entries = draw_ideal(axes, all_series, quantity, factor, styles)
     entries = [
         draw_series(axes, line, factor, style, name_of(series))
         for series, line, style in zip(all_series, known, styles)
@@ -86,15 +86,16 @@ def draw(axes, all_series, quantity):
     ]
     hollow = any(is_hollow(point) for line in known for point, _ in line)
     powers_of_two_axis(axes.xaxis, [ranks_of(point) for line in known for point, _ in line], RANKS)
-    _value_axis(axes, quantity, [factor * end for end in ends] + ideal, label)
+    axis = speedup_axis if quantity is SPEEDUP else value_axis
+    axis(axes, [factor * end for end in ends] + ideal, label)
     horizontal_grid(axes)
     legend_below(axes, entries + ideal_entries + ([hollow_entry()] if hollow else []))
 
 
-def _value_axis(axes, quantity, values, label):
-    """Speedup on the scale of P, so that the ideal is a straight line."""
-    value_axis(axes, values, label, **({"wide": 1} if quantity is SPEEDUP else {}))
-    if quantity is SPEEDUP and axes.get_yscale() == "log":
+def speedup_axis(axes, values, label):
+    """On the scale of P, so that the ideal is a straight line."""
+    value_axis(axes, values, label, wide=1)
+    if axes.get_yscale() == "log":
         axes.set_yscale("log", base=2)
         few = min(values) >= 1 and max(values) <= 16
         axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.5) if few else (1,)))

@@ -16,6 +16,9 @@ THROUGHPUT = Quantity(
     "throughput", "throughput", "images_per_second", None, "rate", lambda p, p0, base: base * p / p0
 )
 SPEEDUP = Quantity("speedup", "speedup", "speedup", "step_speedup", "ratio", lambda p, p0, base: p)
+LEARNING = Quantity(
+    "learning-speedup", "speedup of learning", "learning_speedup", None, "ratio", lambda p, p0, base: p
+)
 EFFICIENCY = Quantity(
     "efficiency", "efficiency", "efficiency", "step_efficiency", "percent", lambda p, p0, base: 1.0
 )

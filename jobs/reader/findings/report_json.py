@@ -58,7 +58,8 @@ def _point(base, f):
         "first_epoch_seconds": p.first_epoch, "full_step_seconds": p.full_step, "mean_step_seconds": p.mean_step,
         "images_per_second": f.images_per_second, "images_per_second_per_rank": f.images_per_second * (1 / p.ranks),
         "speedup": f.epoch_view.speedup, "efficiency": f.epoch_view.efficiency, "step_speedup": f.step_view.speedup,
-        "step_efficiency": f.step_view.efficiency, "karp_flatt": f.karp_flatt, "gustafson": f.gustafson,
+        "step_efficiency": f.step_view.efficiency, "learning_speedup": f.learning.speedup,
+        "learning_efficiency": f.learning.efficiency, "steps_of_base": f.learning.steps_of_base, "karp_flatt": f.karp_flatt, "gustafson": f.gustafson,
         "phases": _phases(f, f.step_phases), "epoch_phases": _phases(f, f.epoch_phases), "factors": f.factors,
         "communication": _communication(f), "losses": _losses(base, f), "device_seconds": f.device_seconds,
         "joules": joules, "watt_hours": joules / 3600, "run": None if f.run is None else run_path(f.run),
@@ -72,12 +73,22 @@ def _amdahl(series):
     return {"serial_fraction": raw.value, "low": raw.low, "high": raw.high, "determined": fit.determined, "why": fit.why}
 
 
+def _gradient_noise(learning):
+    """Of all runs of the network; None where no run says anything of it."""
+    if not learning.efficiency.known:
+        return None
+    noise = learning.noise
+    return {"scale": noise.scale, "why": noise.scale.why, "epoch": noise.epoch or None, "runs": noise.runs,
+            "global_batches": noise.batches}  # fmt: skip
+
+
 def _series(figures):
     s = figures.series
     return {
         "id": s.id, "label": s.label, "source": s.source, "model": s.model, "variant": s.variant,
         "processor": s.processor.name, "image_size": s.image_size, "scaling": s.scaling.value, "batch": s.batch,
         "points": [_point(figures.points[0], f) for f in figures.points], "amdahl": _amdahl(s),
+        "gradient_noise": _gradient_noise(figures.points[0].learning),
     }  # fmt: skip
 
 

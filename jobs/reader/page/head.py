@@ -22,6 +22,12 @@ def facts(report):
     return [(what, text(words)) for what, words in lines] + [("Report", f"made with {made}")] * bool(made)
 
 
+def _learns(point):
+    """The speedup of learning, where it is determined and not that of throughput."""
+    learning = estimate(point, "learning_speedup")
+    return f"of learning {learning.text('ratio')}, " if learning and learning != figure(point, "speedup") else ""
+
+
 def _headline(series):
     """What one looks for first: how far it scales with a core for every thread, and what that cost most."""
     points = [point for point in ordered(series) if figure(point, "efficiency").known and figure(point, "speedup").known]
@@ -29,7 +35,7 @@ def _headline(series):
     if not found or len(points) < 2:
         return []
     point = found[0]
-    words = f"{int(point['ranks'])} ranks: speedup {figure(point, 'speedup').text('ratio')}, "
+    words = f"{int(point['ranks'])} ranks: speedup {figure(point, 'speedup').text('ratio')}, {_learns(point)}"
     words += f"efficiency {figure(point, 'efficiency').text('percent')}"
     most = text((point.get("losses") or {}).get("most"))
     return [(name_of(series), words + (f"; most lost in {_LOST_IN.get(most, most)}" if most else ""))]

@@ -8,6 +8,7 @@ from ..base.statistics import Spread, mean_of, quotient, spread_of
 from ..runs.epochs import Energy
 from ..runs.run import RunResult, batches_of, means_of, middle_epoch, steady_epochs
 from .efficiency import FACTORS, costliest_factor, efficiency_factors
+from .learning import Learning, learning_of, noises_of
 from .losses import Losses, losses_of
 from .observation import Observation
 from .series import Series, Speedup, epoch_speedup, gustafson_fraction, karp_flatt, step_speedup
@@ -54,6 +55,7 @@ class PointFigures:
     images_per_second: Estimate = Estimate()
     epoch_view: Speedup = field(default_factory=Speedup)
     step_view: Speedup = field(default_factory=Speedup)
+    learning: Learning = Learning()
     karp_flatt: float = math.nan  # serial fraction from the epoch view
     gustafson: float = math.nan  # serial fraction from the step view
     run: RunResult = None  # that repeat; None for what rueda did not run
@@ -175,11 +177,12 @@ def _evaluate_point(one_rank, series, point):
 
 def evaluate(all_series):
     """[SeriesFigures]."""
-    one_rank, result = _one_rank_epochs(all_series), []
+    one_rank, noises, result = _one_rank_epochs(all_series), noises_of(all_series), []
     for series in all_series:
         points = [_evaluate_point(one_rank, series, point) for point in series.points]
         for figures in points:
             figures.losses = losses_of(points[0], figures)
+            figures.learning = learning_of(noises, series.points[0], figures.point, figures.epoch_view.speedup)
         result.append(SeriesFigures(series, points))
     return result
 

@@ -3,12 +3,16 @@
 import pandas
 
 from ..base.definitions import PHASES
+from ..base.estimate import UNKNOWN
 from .observation import Observation
 
 _MARKS = ("oversubscribed", "includes_warm_up", "disturbed")
 
 
 def _columns(name, estimate):
+    """NaN where nothing may be concluded from it."""
+    if estimate.why:
+        estimate = UNKNOWN
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
@@ -29,6 +33,7 @@ def _row(series, figures):
         **_columns("full_step_seconds", point.full_step), **_columns("images_per_second", figures.images_per_second),
         **_columns("speedup", figures.epoch_view.speedup), **_columns("efficiency", figures.epoch_view.efficiency),
         **_columns("step_speedup", figures.step_view.speedup), **_columns("step_efficiency", figures.step_view.efficiency),
+        **_columns("learning_speedup", figures.learning.speedup),
         "karp_flatt": figures.karp_flatt, "gustafson": figures.gustafson, **figures.factors,
         "all_reduce_busy": c.busy, "all_reduce_exposed": c.exposed, "all_reduce_waiting": c.exposed_waiting,
         "all_reduce_transfer": c.exposed_transfer, "busbw_GBps": c.busbw, **_losses(figures.losses),

@@ -1,12 +1,15 @@
 """How far it scales: by epochs, by full steps, and in short for a terminal."""
 
+from functools import partial
+
 from ..study.observation import Processor
 from ..study.series import Scaling
+from .learning import EQUAL_BATCHES, tells_learning
 from .point_table import count_cell, marks_of, point_table, points_of, range_cell
 from .table import Field, Table
 
 
-def _scaling_row(f):
+def _scaling_row(f, with_learning):
     p = f.point
     efficiency = f.epoch_view.efficiency
     return [
@@ -21,6 +24,7 @@ def _scaling_row(f):
         Field("speedup", "speedup", "ratio", f.epoch_view.speedup),
         Field("efficiency", "efficiency, %", "percent", efficiency),
         Field("efficiency_range", "from, to", "text", range_cell(efficiency, "percent")),
+        *[Field("learning_speedup", "speedup of learning", "ratio", f.learning.speedup)] * with_learning,
         Field("marks", "marks", "text", marks_of(p)),
     ]
 
@@ -41,7 +45,8 @@ _SCALING_NOTES = (
 
 
 def scaling_table(figures):
-    return point_table("scaling", "Scaling by epoch time", figures, _scaling_row, _SCALING_NOTES)
+    row = partial(_scaling_row, with_learning=tells_learning(figures))
+    return point_table("scaling", "Scaling by epoch time", figures, row, _SCALING_NOTES)
 
 
 def _step_row(f):
@@ -83,14 +88,19 @@ def overview_table(figures):
     """The shortest answer, narrow enough for a terminal."""
     columns = [("series", "series", "text"), ("ranks", "P", "count"), ("epoch_seconds", "epoch, s", "seconds"),
                ("images_per_second", "images/s", "rate"), ("speedup", "speedup", "ratio"),
-               ("efficiency", "efficiency, %", "percent"), ("marks", "", "text")]  # fmt: skip
-    table = Table("overview", "Scaling by epoch time", columns)
+               ("efficiency", "efficiency, %", "percent")]  # fmt: skip
+    with_learning = tells_learning(figures)
+    columns += [("learning_speedup", "learning", "ratio")] * with_learning
+    table = Table("overview", "Scaling by epoch time", [*columns, ("marks", "", "text")])
     for f in points_of(figures):
         label = _short_label(f.series) if f.point is f.series.points[0] else " "
         mark = "*" if f.point.oversubscribed else " "
-        table.add([label, f.ranks(), f.point.epoch, f.images_per_second, f.epoch_view.speedup, f.epoch_view.efficiency, mark])
+        cells = [label, f.ranks(), f.point.epoch, f.images_per_second, f.epoch_view.speedup, f.epoch_view.efficiency]
+        table.add([*cells, *[f.learning.speedup] * with_learning, mark])
     if any(f.point.oversubscribed for f in points_of(figures)):
         table.notes.append("*: more threads than cores.")
+    if with_learning:
+        table.notes.append(f"Learning: the speedup of learning. {EQUAL_BATCHES}")
     timed = [one.series for one in figures if one.series.processor is Processor.timed]
     table.notes += [f"{_short_label(series)}: nothing computed." for series in timed]
     return table

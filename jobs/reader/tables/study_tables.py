@@ -2,12 +2,13 @@
 
 from .communication import bandwidth_table, communication_table
 from .efficiency import factor_table, loss_table, phase_table, straggler_table
+from .learning import learning_table
 from .runs import batch_table, cost_table, run_table, startup_table
 from .scaling import scaling_table, step_table
 from .serial import serial_table
 from .table import without_empty
 
-_OF_POINTS = (scaling_table, step_table, factor_table, communication_table, bandwidth_table, phase_table, loss_table,
+_OF_POINTS = (scaling_table, step_table, learning_table, factor_table, communication_table, bandwidth_table, phase_table, loss_table,
               serial_table, straggler_table, cost_table, startup_table)  # fmt: skip
 
 
