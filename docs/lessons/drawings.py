@@ -255,6 +255,27 @@ def survive():
     return p
 
 
+def noise():
+    """Gradients of four steps at two batch sizes, as arrows that end around that of all samples."""
+    p = Picture(760, 268, "Gradients of parts and of whole steps around the gradient of all samples")
+    tips = ((-44, -34), (38, -46), (50, 30), (-36, 44))  # pixels from the end of G: alike in length, in all directions
+    panels = (("parts of b samples", 1, ORANGE, "mean of |g_i|² = |G|² + S / b"),
+              ("whole steps of B = 4 b samples", 0.5, GREEN, "mean of |g|² = |G|² + S / B"))
+    for i, (title, scale, colour, formula) in enumerate(panels):
+        x, y, end = 40 + 380 * i, 126, 190
+        p.text(x, 30, title, weight="bold")
+        p.add("circle", cx=x + end, cy=y, r=round(58 * scale, 1), fill="none", stroke=EDGE, stroke_width=1.5)
+        for across, down in tips:
+            p.arrow(x, y, round(x + end + across * scale, 1), round(y + down * scale, 1), colour)
+        p.arrow(x, y, x + end, y, INK, 2.6)
+        p.text(x + end + 6, y + 5, "G", weight="bold")
+        p.text(x, 218, formula)
+    p.text(40, 240, "The longer arrows of small batches tell how wide the circle is, and the rest is |G|². Noise scale = S / |G|².",
+           fill=PALE)
+    p.text(40, 257, "Four times the samples make the circle half as wide, which helps where the circle is wide beside G.", fill=PALE)
+    return p
+
+
 def ends(start, end):
     """Where an arrow between two boxes of 60 x 36 begins and ends; both are given by their upper left corners."""
     middles = [(x + 30, y + 18) for x, y in (start, end)]
@@ -269,7 +290,8 @@ def drawings():
     """The text of each SVG, by its path below this folder."""
     made = {"01-ring/ring.svg": ring, "02-data-parallel/data_parallel.svg": data_parallel,
             "03-overlap/overlap.svg": overlap, "04-device/device.svg": device, "05-scaling/scaling.svg": scaling,
-            "06-balance/balance.svg": balance, "07-survive/survive.svg": survive}
+            "06-balance/balance.svg": balance, "07-survive/survive.svg": survive,
+            "08-noise/noise.svg": noise}
     return {path: draw().svg() for path, draw in made.items()}
 
 

@@ -13,13 +13,14 @@ import sys
 import unittest
 from pathlib import Path
 
+import noise_oracle
 from rueda_runs import Program, ProgramCase, long, longer, losses, main, part
 
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 PAGES = sorted(LESSONS.glob("0*/README.md"))
 MPICXX = os.environ.get("MPICXX", "mpicxx")
 LINES = {"ring.cpp": 100, "data_parallel.cpp": 120, "overlap.cpp": 160, "device.cpp": 180, "scaling.cpp": 150, "balance.cpp": 170,
-         "survive.cpp": 150, "one_file.cpp": 600}  # fmt: skip
+         "survive.cpp": 150, "noise.cpp": 135, "one_file.cpp": 600}  # fmt: skip
 STEPS = 10
 ALL_RANKS = (1, 2, 3, 4, 5)
 
@@ -72,8 +73,8 @@ class Lessons(ProgramCase):
 
     @longer
     def test_pages_show_what_their_programs_print(self):
-        self.assertEqual(len(PAGES), 7)
-        for page in part(PAGES[:6], 3):  # the last needs Open MPI 5
+        self.assertEqual(len(PAGES), 8)
+        for page in part((*PAGES[:6], PAGES[7]), 3):  # the seventh needs Open MPI 5
             command = "".join(blocks(page, "sh"))
             source = re.search(r"^mpicxx -std=c\+\+20 -O3 (?:-pthread )?(\w+\.cpp) -o (\w+)$", command, re.M)
             self.assertIsNotNone(source, page)
@@ -246,6 +247,26 @@ class Lessons(ProgramCase):
             self.skipTest(brought.stderr.strip().splitlines()[-1])
         program = self.built("07-survive/survive.cpp", "-Wall", "-Werror", compiler=(str(prefix / "bin/mpicxx"),))
         self.check_survivors(Program(self.program.binary, prefix / "bin/mpirun", self.folder, self.time_limit), program)
+
+    @longer
+    def test_8_noise(self):
+        """Beside an oracle that knows the definition and the ranks' parts; the numbers of ranks give unequal parts too."""
+        program = self.strict("08-noise/noise.cpp")
+        row = re.compile(r"^steps (\d+)-(\d+): loss (.*), noise scale (.*), true (.*), worth (.*) steps of 128$", re.M)
+        for ranks in (1, *part(ALL_RANKS[1:], 2)):
+            out = self.output(ranks, program)
+            if ranks == 1:
+                self.assertEqual(out, 3 * "not determined: one rank has no second batch size\n")
+                continue
+            rows = [[float(word) for word in words] for words in row.findall(out)]
+            self.assertEqual([line[:2] for line in rows], [[1, 16], [17, 64], [65, 256]], out)
+            loss, measured, true = noise_oracle.first_row(ranks)
+            self.assertLess(abs(rows[0][2] - loss), 0.001)
+            self.assertLess(abs(rows[0][3] - measured), 1)
+            self.assertLess(abs(rows[0][4] - true), 1)
+            for _, _, _, scale, _, worth in rows:
+                self.assertAlmostEqual(worth, (1 + scale / 128) / (1 + scale / 256), delta=0.01)
+            self.assertLess(abs(rows[2][3] / rows[2][4] - 1), 0.25)
 
     def first_loss(self, out):
         return self.figure(out, r"step 1 loss (.*)")[0]
