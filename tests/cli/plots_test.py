@@ -588,6 +588,7 @@ class Files(unittest.TestCase):
             "run": {"model": {"name": "m"}, "ranks": [{"device": "cpu"}], "profile": {"micro_batch": 1, "passes": [
                 {"layer": "conv1", "pass": "forward", "seconds": 1, "roof_seconds": 0.5}]}},
             "images": [{"contestant": name, "accuracies": [0.5], "losses": [2] * 20} for name in real_images_report.NAMES],
+            "learning": {"base": 64, "rows": [["training loss 1", 64, 0.1, 1, 9e3, 9e3, 9e3, 9e3, 8e3, 1e4, 9e3]]},
         }  # fmt: skip
         for name, content in inputs.items():
             (here / name).write_text(json.dumps(content), encoding="utf-8")
@@ -596,7 +597,7 @@ class Files(unittest.TestCase):
             ("plot_report", ["report"], None, "report/plots/m1-64-per-rank-speedup.pdf"),
             ("plot_trace", ["trace", "--out", "a.svg"], None, "a.svg"), ("plot_confusion", ["b.png"], "evaluation", "b.png"),
             ("plot_all_reduce", ["c.pdf"], "bench", "c.pdf"), ("plot_layers", ["run", "d.png"], None, "d.png"),
-            ("check/real_images_plot", ["e.png"], "images", "e.png"),
+            ("check/real_images_plot", ["e.png"], "images", "e.png"), ("check/learning_plot", ["f.png"], "learning", "f.png"),
         )  # fmt: skip
         for script, words, read, picture in part(scripts, 2):
             drawn = []
