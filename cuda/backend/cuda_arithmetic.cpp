@@ -23,7 +23,8 @@ void CudaBackend::softmax_cross_entropy(const LossRequest& r) {
   auto* losses = static_cast<kernels::RowLoss*>(losses_.get());
   const auto rows = std::size_t(r.rows);
   cuda::softmax_cross_entropy(reinterpret_cast<const float*>(r.logits), r.labels, rows, r.classes,
-                              r.scale, reinterpret_cast<float*>(r.gradient), losses, stream());
+                              r.smoothing, r.scale, reinterpret_cast<float*>(r.gradient), losses,
+                              stream());
   sum_losses(losses, rows, &r.sums->loss, stream());
 }
 
@@ -38,6 +39,10 @@ void CudaBackend::sgd_update(std::span<float> values, std::span<float> velocitie
                              std::span<const float> gradients, const kernels::SgdStep& step) {
   cuda::sgd_update(values.data(), velocities.data(), gradients.data(), values.size(), step,
                    stream());
+}
+
+void CudaBackend::lars_update(const LarsSlice& slice, const kernels::LarsStep& step) {
+  cuda::lars_update(slice, step, stream());
 }
 
 void CudaBackend::weigh_statistics(std::span<float> to, std::span<const float> from,

@@ -64,6 +64,7 @@ class CudaBackend final : public Backend {
   void sgd_update(std::span<float> values, std::span<float> velocities,
                   std::span<const float> gradients, const kernels::SgdStep& step) override;
 
+  void lars_update(const LarsSlice& slice, const kernels::LarsStep& step) override;
   void weigh_statistics(std::span<float> to, std::span<const float> from,
                         std::span<const float> values_per_image, float samples) override;
 

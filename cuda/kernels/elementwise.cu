@@ -105,6 +105,32 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   run_packs<width>(count, own < count ? own : count, Widen{arrays.to + begin, arrays.from + begin});
 }
 
+/// An update by LARS, as a kernel takes it by value: with as many tensors as parameters have room
+/// for.
+struct LarsWork {
+  static constexpr std::size_t kMost = 150;
+  SgdUpdate arrays;
+  kernels::LarsStep step;
+  const double* value_squares;
+  const double* gradient_squares;
+  LarsTensor tensors[kMost];
+
+  __device__ SgdUpdate of(unsigned k) const {
+    const std::size_t begin = tensors[k].begin;
+    return {arrays.values + begin, arrays.velocities + begin, arrays.gradients + begin,
+            kernels::lars_step(step, tensors[k].adapted, value_squares[k], gradient_squares[k])};
+  }
+};
+
+/// A row of blocks for each tensor. `before` as in widen_slices.
+template <int width>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    update_tensors(LarsWork work, std::size_t before) {
+  const std::size_t count = work.tensors[blockIdx.y].count;
+  const std::size_t own = (before - work.tensors[blockIdx.y].begin) % width;
+  run_packs<width>(count, own < count ? own : count, work.of(blockIdx.y));
+}
+
 }  // namespace
 
 void sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
@@ -113,6 +139,30 @@ void sgd_update(float* values, float* velocities, const float* gradients, std::s
   with_width<float>(before != kNoPacks, [&](auto width) {
     for_each_pack<width>(count, before, SgdUpdate{values, velocities, gradients, step}, stream);
   });
+}
+
+/// So many blocks for each tensor that one thread of the longest takes its packs once.
+void lars_update(const LarsSlice& slice, const kernels::LarsStep& step, cudaStream_t stream) {
+  LarsWork work{
+      .arrays = {slice.values.data(), slice.velocities.data(), slice.gradients.data(), {}},
+      .step = step};
+  const std::size_t before = elements_before_packs<float>(
+      work.arrays.values, work.arrays.velocities, work.arrays.gradients);
+  for (std::size_t first = 0; first < slice.tensors.size(); first += LarsWork::kMost) {
+    const auto some =
+        slice.tensors.subspan(first).first(std::min(slice.tensors.size() - first, LarsWork::kMost));
+    std::ranges::copy(some, work.tensors);
+    work.value_squares = &slice.value_squares[first];
+    work.gradient_squares = &slice.gradient_squares[first];
+    const std::size_t longest = std::ranges::max(some, {}, &LarsTensor::count).count;
+    if (longest == 0) continue;
+    with_width<float>(before != kNoPacks, [&](auto width) {
+      const std::size_t one = std::size_t{kBlockThreads} * width * SgdUpdate::kPacks;
+      const dim3 blocks(unsigned(std::min(pieces(longest, one), kMaxBlocks)),
+                        unsigned(some.size()));
+      launch_blocks(&update_tensors<width>, blocks, dim3(kBlockThreads), stream, work, before);
+    });
+  }
 }
 
 void weigh_statistics(float* to, const float* from, const float* values_per_image,

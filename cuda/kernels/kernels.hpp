@@ -9,10 +9,12 @@
 
 #include "base/bfloat16.hpp"
 #include "base/element_hash.hpp"
+#include "kernels/lars.hpp"
 #include "kernels/pixel.hpp"
 #include "kernels/row_windows.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
+#include "rueda/backend/lars_slice.hpp"
 
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
 /// work on `stream` and returns at once. A length of 0, be it of elements, rows,
@@ -75,6 +77,9 @@ void to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices, cud
 void sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                 const kernels::SgdStep& step, cudaStream_t stream);
 
+/// kernels::sgd_update on every element, by the kernels::lars_step of its tensor.
+void lars_update(const LarsSlice& slice, const kernels::LarsStep& step, cudaStream_t stream);
+
 /// to[i] = kernels::weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
 void weigh_statistics(float* to, const float* from, const float* values_per_image,
                       std::size_t count, float samples, cudaStream_t stream);
@@ -102,7 +107,7 @@ void square_sums(const float* values, std::span<const std::size_t> ends, double*
 /// `gradients` has their shape and may be null, then `scale`, one number, may
 /// be too; `losses` has one entry a row.
 void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
-                           int classes, const float* scale, float* gradients,
+                           int classes, float smoothing, const float* scale, float* gradients,
                            kernels::RowLoss* losses, cudaStream_t stream);
 
 /// sums[0] = sum of the losses, sums[1] = number of correct rows, in a fixed order.

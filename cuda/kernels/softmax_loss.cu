@@ -76,12 +76,12 @@ void count_up(std::uint64_t* counts, std::uint64_t* seen, std::size_t slot, cuda
 
 /// One thread a row: rows are many and classes few.
 void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
-                           int classes, const float* scale, float* gradients,
+                           int classes, float smoothing, const float* scale, float* gradients,
                            kernels::RowLoss* losses, cudaStream_t stream) {
   const auto one_row = [=] __device__(std::size_t row) {
     const std::size_t first = row * std::size_t(classes);
     losses[row] = kernels::softmax_cross_entropy_row(
-        logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
+        logits + first, classes, labels[row], smoothing, gradients == nullptr ? 0.0F : *scale,
         gradients == nullptr ? nullptr : gradients + first);
   };
   for_each(classes == 0 ? 0 : rows, one_row, stream);

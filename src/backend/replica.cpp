@@ -126,6 +126,7 @@ void Replica::compute_loss() {
                                   .labels = current_->labels(),
                                   .rows = current_->batch(),
                                   .classes = graph_.classes(),
+                                  .smoothing = smoothing_,
                                   .sums = &scalars().sums,
                                   .scale = &scalars().scale,
                                   .gradient = current_->logits_gradient()});

@@ -127,6 +127,10 @@ class Replica {
     return parameters().subspan(p.offset, p.count);
   }
 
+  /// Trains with smoothed labels (kernels/softmax_loss.hpp) from now on; `infer` never does.
+  /// Before the first `compute`, because recordings keep it.
+  void smooth_labels(float smoothing) { smoothing_ = smoothing; }
+
   // One training micro-batch is load, forward, loss, backward, in this order.
 
   /// Makes the batch on the device. `indices` may be empty: then the following
@@ -228,6 +232,7 @@ class Replica {
   Memory result_, slots_written_;     ///< on the host; slots follow a StepResult
   std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
   float scale_ = 0;                   ///< the one on the device
+  float smoothing_ = 0;
   bool asks_to_stop_ = false;
   std::function<void(Mark)> disturb_;
   double allocation_seconds_ = 0;

@@ -1,9 +1,7 @@
 #include "cpu/cpu_backend.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <ctime>
 #include <thread>
 #include <variant>
@@ -21,7 +19,9 @@
 #include "cpu/operations.hpp"
 #include "cpu/parallel.hpp"
 #include "cpu/square_sums.hpp"
+#include "cpu/stager.hpp"
 #include "kernels/batch_norm.hpp"
+#include "kernels/lars.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
 #include "launch/thread_team.hpp"
@@ -31,44 +31,6 @@
 
 namespace rueda::cpu {
 namespace {
-
-/// Host memory is this device's memory: nothing is copied over a bus.
-/// Operations are bound to the address of the network's input, so `deliver`
-/// still copies once.
-class CpuStager final : public BatchStager {
- public:
-  CpuStager(const InputFormat& format, int image_size, std::size_t batch)
-      : format_(format), image_bytes_(format.image_bytes(image_size)) {
-    for (Slot& slot : slots_)
-      slot = {host_memory(batch * image_bytes_), std::vector<std::int32_t>(batch)};
-  }
-
-  InputFormat format() const override { return format_; }
-  std::byte* input(std::size_t slot) override { return slots_[slot].input.data(); }
-  std::int32_t* labels(std::size_t slot) override { return slots_[slot].labels.data(); }
-  bool copies() const override { return false; }
-  void upload(std::size_t slot, std::size_t images) override { slots_[slot].images = images; }
-  CopyCost wait(std::size_t) override { return {}; }
-  void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) override {
-    Slot& from = slots_[slot];
-    parallel_for(from.images, [&](std::size_t i) {
-      const std::size_t offset = i * image_bytes_;
-      std::memcpy(input + offset, from.input.data() + offset, image_bytes_);
-    });
-    std::copy_n(from.labels.begin(), from.images, labels);
-  }
-
- private:
-  struct Slot {
-    Memory input;
-    std::vector<std::int32_t> labels;
-    std::size_t images = 0;
-  };
-
-  InputFormat format_;
-  std::size_t image_bytes_;
-  std::array<Slot, kSlots> slots_;
-};
 
 /// The images stay where they are: host memory is this device's memory.
 struct HostImages final : DeviceImages {
@@ -188,7 +150,7 @@ class CpuBackend final : public HostBackend {
     });
   }
   std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override {
-    return std::make_unique<CpuStager>(input_format(), image_size, batch);
+    return make_host_stager(input_format(), image_size, batch);
   }
   std::size_t stager_bytes(int image_size, std::size_t batch) const override {
     const std::size_t bytes = input_format().image_bytes(image_size) + sizeof(std::int32_t);
@@ -203,8 +165,9 @@ class CpuBackend final : public HostBackend {
     double correct = 0;
     for (int row = 0; row < r.rows; ++row) {
       const std::ptrdiff_t first = std::ptrdiff_t(row) * r.classes;
-      const kernels::RowLoss of_row = kernels::softmax_cross_entropy_row(
-          from + first, r.classes, r.labels[row], scale, to == nullptr ? nullptr : to + first);
+      const kernels::RowLoss of_row =
+          kernels::softmax_cross_entropy_row(from + first, r.classes, r.labels[row], r.smoothing,
+                                             scale, to == nullptr ? nullptr : to + first);
       loss += double(of_row.loss);
       correct += double(of_row.correct);
     }
@@ -239,6 +202,14 @@ class CpuBackend final : public HostBackend {
     const float* g = gradients.data();
     parallel_elements(values.size(),
                       [=](std::size_t i) { kernels::sgd_update(w[i], v[i], g[i], step); });
+  }
+  void lars_update(const LarsSlice& s, const kernels::LarsStep& step) override {
+    for (std::size_t k = 0; k < s.tensors.size(); ++k) {
+      const auto [begin, count, adapted] = s.tensors[k];
+      sgd_update(s.values.subspan(begin, count), s.velocities.subspan(begin, count),
+                 s.gradients.subspan(begin, count),
+                 kernels::lars_step(step, adapted, s.value_squares[k], s.gradient_squares[k]));
+    }
   }
   void weigh_statistics(std::span<float> to, std::span<const float> from,
                         std::span<const float> values_per_image, float samples) override {

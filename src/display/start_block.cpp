@@ -233,9 +233,17 @@ std::string data(const RunRecord& run) {
 }
 
 std::string optimizer(const TrainConfig& c) {
-  std::string text = "SGD, momentum " + setting_text(c.optimizer.momentum);
+  std::string text = "SGD";
+  if (c.optimizer.optimizer == OptimizerChoice::lars)
+    text = "LARS, trust coefficient " + setting_text(c.optimizer.lars_trust);
+  if (c.optimizer.lars_epsilon > 0 && c.optimizer.optimizer == OptimizerChoice::lars)
+    text += ", epsilon " + setting_text(c.optimizer.lars_epsilon);
+  text += ", momentum " + setting_text(c.optimizer.momentum);
   if (c.optimizer.nesterov) text += " (Nesterov)";
-  return text + ", weight decay " + setting_text(c.optimizer.weight_decay);
+  text += ", weight decay " + setting_text(c.optimizer.weight_decay);
+  if (c.training.label_smoothing > 0)
+    text += ", label smoothing " + setting_text(c.training.label_smoothing);
+  return text;
 }
 
 }  // namespace

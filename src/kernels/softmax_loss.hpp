@@ -12,10 +12,12 @@ struct RowLoss {
 };
 
 /// Softmax cross entropy of one row of logits, stable by subtracting the
-/// largest. If `gradient` is not null it receives scale * (softmax - one_hot),
-/// the gradient of scale * loss.
+/// largest, with smoothed labels (Szegedy et al., CVPR 2016, section 7): a row's target is
+/// smoothing / classes for each class, and 1 - smoothing more for its label. If
+/// `gradient` is not null it receives scale * (softmax - target), the gradient
+/// of scale * loss.
 RUEDA_HOST_DEVICE inline RowLoss softmax_cross_entropy_row(const float* logits, int classes,
-                                                           int label, float scale,
+                                                           int label, float smoothing, float scale,
                                                            float* gradient) {
   int best = 0;
   for (int k = 1; k < classes; ++k) {
@@ -23,13 +25,20 @@ RUEDA_HOST_DEVICE inline RowLoss softmax_cross_entropy_row(const float* logits, 
   }
   float sum = 0.0F;
   for (int k = 0; k < classes; ++k) sum += std::exp(logits[k] - logits[best]);
+  const float even = smoothing / float(classes);
+  const float certain = 1.0F - smoothing;
   if (gradient != nullptr) {
     for (int k = 0; k < classes; ++k) {
       const float probability = std::exp(logits[k] - logits[best]) / sum;
-      gradient[k] = (probability - float(k == label)) * scale;
+      gradient[k] = (probability - (float(k == label) * certain + even)) * scale;
     }
   }
-  return {std::log(sum) - (logits[label] - logits[best]), best == label};
+  float expected = logits[label] - logits[best];  // the logit, by the target
+  if (smoothing > 0.0F) {                         // else one of minus infinity would make it NaN
+    expected *= certain;
+    for (int k = 0; k < classes; ++k) expected += even * (logits[k] - logits[best]);
+  }
+  return {std::log(sum) - expected, best == label};
 }
 
 }  // namespace rueda::kernels

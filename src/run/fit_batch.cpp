@@ -12,6 +12,7 @@
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/engines.hpp"
 #include "run/wiring/plans.hpp"
+#include "train/sgd.hpp"
 
 namespace rueda {
 namespace {
@@ -160,6 +161,7 @@ class Fitter {
         replica_ =
             std::make_unique<Replica>(request_.graph, request_.backend, std::move(replica_plan_),
                                       request_.sums.all_reduce->arena());
+        replica_->smooth_labels(float(request_.config.training.label_smoothing));
         // Whether there is the memory that training takes later.
         if (may_fail) {
           request_.backend.allocate(need_.optimizer + need_.accumulation + need_.messages +
@@ -240,6 +242,8 @@ class Fitter {
     const std::size_t image_bytes = backend.image_bytes(held);
     need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                             message_floats(), image_bytes);
+    if (config.optimizer.optimizer == OptimizerChoice::lars)
+      need_.optimizer += Sgd::norm_bytes(request_.graph.parameters().size());
     if (streams)
       need_.staging =
           backend.stager_bytes(config.model.image_size, run_.largest_micro_batch(rank_));

@@ -141,6 +141,8 @@ std::vector<std::string> idle_options(const TrainConfig& c) {
            "without --checkpoint-every but for the checkpoint "
            "of a run that is asked to stop"},
       Need{"input-workers", c.data.input == InputMode::stream, "without --input stream"},
+      Need{"lars-trust", c.optimizer.optimizer == OptimizerChoice::lars, "with --optimizer sgd"},
+      Need{"lars-epsilon", c.optimizer.optimizer == OptimizerChoice::lars, "with --optimizer sgd"},
       Need{"base-batch", c.optimizer.scale_lr == ScaleLr::linear, "with --scale-lr none"}};
   std::vector<std::string> lines;
   for (const Need& need : needs)

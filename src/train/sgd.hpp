@@ -1,40 +1,65 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
+#include "base/split.hpp"
+#include "kernels/lars.hpp"
 #include "kernels/sgd.hpp"
 #include "rueda/backend/backend.hpp"
+#include "rueda/train/config.hpp"
 
 namespace rueda {
 
-/// Stochastic gradient descent with momentum over the parameter arena. Owns one
+/// What makes LARS of SGD (kernels/lars.hpp).
+struct LarsOptions {
+  double trust = 0;
+  double epsilon = 0;
+  /// All of the arena, one after the other; none: SGD is plain.
+  std::vector<LarsTensor> tensors = {};
+};
+
+/// The parameters of `graph`. Kernels of convolutions and dense layers are adapted; biases and the
+/// parameters of batch norms are not, as in MLPerf's closed division.
+std::vector<LarsTensor> lars_tensors(const Graph& graph);
+
+/// Stochastic gradient descent with momentum over the parameter arena, plain or as LARS. Owns one
 /// velocity per parameter, zero at first, on the backend's device, where they lie
 /// as `parameters` do: so a kernel can take both in packs.
 class Sgd {
  public:
   using Options = kernels::SgdStep;  ///< the learning rate is given at each update
 
-  Sgd(Backend& device, std::span<const float> parameters, const Options& options)
-      : device_(device),
-        options_(options),
-        lead_(lead_of(parameters)),
-        velocities_(device.allocate((lead_ + parameters.size()) * sizeof(float))) {}
+  Sgd(Backend& device, std::span<const float> parameters, const Options& options,
+      LarsOptions lars = {});
+  /// As a run is configured, for the parameters of `graph`.
+  Sgd(Backend& device, std::span<const float> parameters, const OptimizerConfig& config,
+      const Graph& graph);
 
   /// Updates a slice of the parameters that starts `offset` floats into the
   /// arena, by the gradients of the same slice: slice by slice or all at once,
-  /// the bits are the same.
+  /// the bits are the same. LARS needs whole tensors, as buckets are; throws RunError for a part.
   void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
-              double learning_rate) {
-    options_.learning_rate = float(learning_rate);
-    device_.sgd_update(values, velocities().subspan(offset, values.size()), gradients, options_);
-  }
+              double learning_rate);
   std::span<float> velocities() { return velocities_.floats().subspan(lead_); }
 
+  /// Bytes that it holds besides the velocities, for so many tensors of LARS.
+  static std::size_t norm_bytes(std::size_t tensors) { return 2 * tensors * sizeof(double); }
+
  private:
+  void update_tensors(std::span<float> values, std::span<float> velocities,
+                      std::span<const float> gradients, std::size_t offset);
+  void take_slice(Range range);
+
   Backend& device_;
   Options options_;
+  LarsOptions lars_;
   std::size_t lead_;
   Memory velocities_;
+  Memory squares_;                 ///< of a slice: by tensor of the values, then of the gradients
+  std::vector<LarsTensor> slice_;  ///< of the update in hand
+  std::vector<std::size_t> ends_;  ///< of its tensors
 };
 
 }  // namespace rueda

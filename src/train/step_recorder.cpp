@@ -14,6 +14,7 @@
 #include "base/statistics.hpp"
 #include "base/waiting.hpp"
 #include "rueda/reduce/rank_group.hpp"
+#include "train/run_plan.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/element_hash.hpp"
+#include "kernels/lars.hpp"
 #include "reduce/host_sums.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/rounding.hpp"
@@ -20,6 +21,7 @@ constexpr std::size_t kLengths[] = {0, 1, 7, 16383, 40001};
 TEST_CASE("softmax cross entropy of a batch", "[backend]") {
   ImageBench bench(4, 5, Precision::fp32);
   Backend& backend = bench.backend();
+  const float smoothing = GENERATE(0.0F, 0.25F);
   const Tensor logits = random_tensor(1, 5, {10, 1, 1}, 4.0);
   const std::vector<std::int32_t> labels = {3, 0, 9, 7, 7};
   const DeviceFloats from(backend, to_floats(logits.values));
@@ -31,11 +33,12 @@ TEST_CASE("softmax cross entropy of a batch", "[backend]") {
                       .labels = device_labels.data(),
                       .rows = 5,
                       .classes = 10,
+                      .smoothing = smoothing,
                       .sums = sums.data(),
                       .scale = scale.data(),
                       .gradient = gradient.bytes()};
   backend.softmax_cross_entropy(request);
-  const ReferenceLoss expected = softmax_cross_entropy(logits, labels, 0.0625);
+  const ReferenceLoss expected = softmax_cross_entropy(logits, labels, 0.0625, smoothing);
   const LossSums first = sums.read()[0];
   CHECK(excess({double(first.loss)}, {expected.loss}, {5 * 8 + expected.loss}, 16) <= 1);
   CHECK(int(first.correct) == expected.correct);
@@ -231,6 +234,72 @@ TEST_CASE("sgd: slices give the same bits as the whole arena", "[backend][optim]
   }
   CHECK(a.read() == b.read());
   CHECK(read_floats(*backend, whole.velocities()) == read_floats(*backend, sliced.velocities()));
+}
+
+/// Tensors of an arena, one after the other: of usual and odd lengths, more than a launch takes.
+std::vector<LarsTensor> many_tensors() {
+  std::vector<LarsTensor> tensors;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < 333; ++i) {
+    const std::size_t count = i == 160 ? 40'000 : 1 + i * i % 97;
+    tensors.push_back({begin, count, i % 3 != 1});
+    begin += count;
+  }
+  return tensors;
+}
+
+TEST_CASE("lars: buckets give the same bits as the whole arena", "[backend][optim]") {
+  const auto backend = open_backend_under_test();
+  const LarsOptions lars{0.02, 1e-3, many_tensors()};
+  const std::size_t count = lars.tensors.back().begin + lars.tensors.back().count;
+  const Sgd::Options options{.momentum = 0.9F, .weight_decay = 1e-2F};
+  const DeviceFloats a(*backend, to_floats(random_vector(1, count)));
+  const DeviceFloats b(*backend, a.read());
+  Sgd whole(*backend, a.span(), options, lars);
+  Sgd sliced(*backend, b.span(), options, lars);
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const DeviceFloats g(*backend, to_floats(random_vector(2 + step, count)));
+    whole.update(a.span(), g.span(), 0, 0.5);
+    std::size_t end = count;
+    for (const std::size_t tensor : {201U, 160U, 7U, 0U}) {
+      const std::size_t begin = lars.tensors[tensor].begin;
+      sliced.update(b.span().subspan(begin, end - begin),
+                    std::span<const float>(g.span()).subspan(begin, end - begin), begin, 0.5);
+      end = begin;
+    }
+  }
+  CHECK(a.read() == b.read());
+  CHECK(read_floats(*backend, whole.velocities()) == read_floats(*backend, sliced.velocities()));
+  CHECK_THROWS_AS(whole.update(a.span().subspan(2), b.span().subspan(2), 2, 0.5), RunError);
+  CHECK_THROWS_AS(whole.update(a.span().first(count - 1), b.span().first(count - 1), 0, 0.5),
+                  RunError);
+}
+
+TEST_CASE("lars: a rate for each tensor, by the kernels' arithmetic", "[backend][optim]") {
+  const auto backend = open_backend_under_test();
+  const LarsOptions lars{0.02, 1e-3, many_tensors()};
+  const std::size_t count = lars.tensors.back().begin + lars.tensors.back().count;
+  const std::vector<float> values = to_floats(random_vector(1, count));
+  const std::vector<float> gradients = to_floats(random_vector(2, count));
+  const DeviceFloats on_device(*backend, values);
+  const DeviceFloats by(*backend, gradients);
+  const Sgd::Options options{.momentum = 0.9F, .weight_decay = 1e-2F};
+  Sgd sgd(*backend, on_device.span(), options, lars);
+  sgd.update(on_device.span(), by.span(), 0, 0.5);
+  std::vector<float> expected = values;
+  kernels::LarsStep step{options, lars.trust, lars.epsilon};
+  step.sgd.learning_rate = 0.5F;
+  for (const auto& [begin, length, adapted] : lars.tensors) {
+    const auto squares = [&](const std::vector<float>& all) {
+      return ordered_square_sum(std::span(all).subspan(begin, length));
+    };
+    const auto own = kernels::lars_step(step, adapted, squares(values), squares(gradients));
+    for (std::size_t i = begin; i < begin + length; ++i) {
+      float velocity = 0;
+      kernels::sgd_update(expected[i], velocity, gradients[i], own);
+    }
+  }
+  CHECK(on_device.read() == expected);
 }
 
 TEST_CASE("sgd: options reach the update", "[backend][optim]") {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,7 +50,8 @@ class Float64Training {
                                             samples.begin() + long(part.end));
       loss += micro_batch(epoch, mine, double(samples.size()), gradients, statistics);
     }
-    update(gradients, rate(epoch, step));
+    const double now = rate(epoch, step);
+    for (const Parameter& p : of_.graph.parameters()) update(p, gradients, now);
     update_running(statistics, double(samples.size()));
     return loss / double(samples.size());
   }
@@ -71,8 +74,9 @@ class Float64Training {
                      Vector& gradients, Vector& statistics) const {
     if (samples.empty()) return 0;
     const ImageSet& train = of_.data.train;
-    const ReferenceStep one = reference_step(of_.graph, parameters_, images(train, samples, epoch),
-                                             labels(train, samples), 1 / of_step);
+    const ReferenceStep one =
+        reference_step(of_.graph, parameters_, images(train, samples, epoch),
+                       labels(train, samples), 1 / of_step, of_.config.training.label_smoothing);
     for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] += one.gradients[i];
     add_statistics(one.statistics, double(samples.size()), statistics);
     return one.loss;
@@ -93,13 +97,29 @@ class Float64Training {
     }
   }
 
-  void update(const Vector& gradients, double rate) {
-    const TrainConfig& c = of_.config;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const double g = gradients[i] + c.optimizer.weight_decay * parameters_[i];
-      velocities_[i] = c.optimizer.momentum * velocities_[i] + g;
-      parameters_[i] -= rate * (g + c.optimizer.momentum * velocities_[i]);
+  /// With LARS the rate stands inside the velocity.
+  void update(const Parameter& p, const Vector& gradients, double rate) {
+    const OptimizerConfig& c = of_.config.optimizer;
+    const bool lars = c.optimizer == OptimizerChoice::lars;
+    const bool decays = !lars || p.dims.size() > 1;
+    const double decay = decays ? c.weight_decay : 0;
+    double inside = 1;
+    if (lars) inside = std::exchange(rate, 1.0);
+    if (lars && decays) {
+      const double norm = norm_of(parameters_, p);
+      inside *= c.lars_trust * norm / (norm_of(gradients, p) + decay * norm + c.lars_epsilon);
     }
+    for (std::size_t i = p.offset; i < p.offset + p.count; ++i) {
+      const double g = inside * (gradients[i] + decay * parameters_[i]);
+      velocities_[i] = c.momentum * velocities_[i] + g;
+      parameters_[i] -= rate * (g + c.momentum * velocities_[i]);
+    }
+  }
+
+  static double norm_of(const Vector& arena, const Parameter& p) {
+    double sum = 0;
+    for (std::size_t i = p.offset; i < p.offset + p.count; ++i) sum += arena[i] * arena[i];
+    return std::sqrt(sum);
   }
 
   void update_running(const Vector& sums, double samples) {
@@ -229,27 +249,49 @@ Difference from_float64(const TrainConfig& config, const std::vector<std::size_t
   return found;
 }
 
-}  // namespace
-
-TEST_CASE("A whole training follows one in double precision", "[backend][trainer][float64]") {
-  const std::size_t accumulate = GENERATE(1U, 3U);
+/// Of a few seeds one has no step near a point without a derivative, from which fp32 may part.
+void check_some_seed(const std::function<Difference(std::uint64_t seed)>& difference) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
-    const Difference found = from_float64(whole_run(accumulate, seed));
-    if (found.is_rounding()) return;
-    UNSCOPED_INFO("seed " << seed << ": loss " << found.loss << ", parameter " << found.parameter
-                          << ", running statistic " << found.running);
-  }
-  FAIL("no seed agrees, accumulate " << accumulate);
-}
-
-TEST_CASE("So does one whose parts of a batch are unequal", "[backend][trainer][float64]") {
-  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
-    TrainConfig config = whole_run(2, seed);
-    config.training.eval_every = 0;
-    const Difference found = from_float64(config, {12, 4});
+    const Difference found = difference(seed);
     if (found.is_rounding()) return;
     UNSCOPED_INFO("seed " << seed << ": loss " << found.loss << ", parameter " << found.parameter
                           << ", running statistic " << found.running);
   }
   FAIL("no seed agrees");
+}
+
+}  // namespace
+
+TEST_CASE("A whole training follows one in double precision", "[backend][trainer][float64]") {
+  const std::size_t accumulate = GENERATE(1U, 3U);
+  CAPTURE(accumulate);
+  check_some_seed([=](std::uint64_t seed) { return from_float64(whole_run(accumulate, seed)); });
+}
+
+TEST_CASE("So does one whose parts of a batch are unequal", "[backend][trainer][float64]") {
+  check_some_seed([](std::uint64_t seed) {
+    TrainConfig config = whole_run(2, seed);
+    config.training.eval_every = 0;
+    return from_float64(config, {12, 4});
+  });
+}
+
+TEST_CASE("So does one with smoothed labels, which evaluations do without",
+          "[backend][trainer][float64]") {
+  check_some_seed([](std::uint64_t seed) {
+    TrainConfig config = whole_run(1, seed);
+    config.training.label_smoothing = 0.25;
+    return from_float64(config);
+  });
+}
+
+TEST_CASE("So does one by LARS", "[backend][trainer][float64]") {
+  check_some_seed([](std::uint64_t seed) {
+    TrainConfig config = whole_run(3, seed);
+    config.optimizer.optimizer = OptimizerChoice::lars;
+    config.optimizer.lars_trust = 0.1;
+    config.optimizer.lars_epsilon = 0.01;
+    config.optimizer.lr = 0.02;
+    return from_float64(config);
+  });
 }

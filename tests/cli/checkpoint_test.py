@@ -130,6 +130,7 @@ class CheckpointTest(ProgramCase):
             "stream": ["--input", "stream", "--input-workers", "1", "--accumulate", "2", "--overlap", "on",
                        "--bucket-mb", "0.3", "--nesterov"],
             "wire": ["--wire", "bf16", "--bucket-mb", "0.3"],
+            "lars": ["--optimizer", "lars", "--label-smoothing", "0.1", "--bucket-mb", "0.3"],
             "fixed": ["--reduce-order", "fixed", "--shard", "fixed", "--warmup-epochs", "1"],
         }
         for name, words in kinds.items():

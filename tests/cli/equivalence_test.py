@@ -10,6 +10,7 @@ from rueda_runs import ProgramCase, hashes, long, longer, losses, main, needs_bf
 SMALL = ["--model", "resnet20", "--data", "data", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0", "--augment", "standard"]
 FIXED = [*SMALL, "--reduce-order", "fixed"]
+LARS = [*FIXED, "--optimizer", "lars", "--lars-trust", "0.02", "--label-smoothing", "0.1"]
 
 
 class EquivalenceTest(ProgramCase):
@@ -44,6 +45,24 @@ class EquivalenceTest(ProgramCase):
     def test_an_empty_shard_changes_nothing(self):
         # 9 images in steps of 8: the last step has one image, so three ranks of four have none.
         self.same_bits(4, *FIXED, "--data-limit", "9")
+
+    @longer
+    def test_lars_needs_no_more_than_the_sums_of_its_buckets(self):
+        found = self.same_bits(3, *LARS)
+        self.assertNotEqual(found, self.hashes(3, *FIXED, "--label-smoothing", "0.1"))
+        cut = ["--bucket-mb", "0.1", "--check-replicas", "step"]
+        for options in part([["--overlap", "on", "--audit-every", "2"], ["--overlap", "off"]], 1):
+            with self.subTest(options=options):
+                self.assertEqual(hashes(self.trained(3, *LARS, *cut, *options)), found)
+
+    def test_smoothed_labels_are_those_of_training_alone(self):
+        """The parameters stay as they are, so that only the loss can differ."""
+        still = [*SMALL, "--epochs", "1", "--eval-every", "1", "--lr", "1e-30", "--weight-decay", "0"]
+        (plain,) = self.trained(2, *still)["epochs"]
+        (smoothed,) = self.trained(2, *still, "--label-smoothing", "0.5")["epochs"]
+        self.assertNotAlmostEqual(smoothed["loss"], plain["loss"], delta=0.01 * plain["loss"])
+        for name in ("accuracy", "val_loss", "val_accuracy"):
+            self.assertEqual(smoothed[name], plain[name], name)
 
     @longer
     def test_a_run_repeats_bit_for_bit(self):

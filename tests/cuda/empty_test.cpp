@@ -38,6 +38,7 @@ void add_calls_of_elements(std::vector<Call>& calls) {
   });
   add("square_sums", [](Element) { square_sums(nullptr, {}, nullptr, nullptr, nullptr); });
   add("sgd_update", [](Element) { sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr); });
+  add("lars_update", [](Element) { lars_update({}, {}, nullptr); });
   add("weigh_statistics",
       [](Element) { weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr); });
   add("update_running", [](Element) { update_running(nullptr, nullptr, 0, 1, 1, nullptr); });
@@ -58,7 +59,7 @@ void add_calls_of_rows(std::vector<Call>& calls, std::size_t rows, int channels)
     return NormWork{.element = e, .rows = rows, .channels = channels};
   };
   add("softmax_cross_entropy", [=](Element) {
-    softmax_cross_entropy(nullptr, nullptr, rows, channels, nullptr, nullptr, nullptr, nullptr);
+    softmax_cross_entropy(nullptr, nullptr, rows, channels, 0, nullptr, nullptr, nullptr, nullptr);
   });
   add("norm_statistics", [=](Element e) { norm_statistics(work(e), nullptr); });
   add("norm_finish_sums", [=](Element e) { norm_finish_sums(work(e), nullptr); });

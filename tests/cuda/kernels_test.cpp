@@ -139,6 +139,60 @@ TEST_CASE("sgd_update equals the host's", "[device]") {
       [&](float& a, float& b, float& c) { rueda::kernels::sgd_update(a, b, c, step); });
 }
 
+namespace {
+
+/// Cuts `length` elements into up to `most` tensors of growing lengths and one with the rest.
+std::vector<rueda::LarsTensor> cut_tensors(std::size_t length, std::size_t most) {
+  std::vector<rueda::LarsTensor> tensors;
+  std::size_t begin = 0;
+  while (begin < length) {
+    const bool last = tensors.size() == most;
+    const std::size_t count = std::min(last ? length : 1 + tensors.size() * 3, length - begin);
+    tensors.push_back({begin, count, tensors.size() % 3 != 1});
+    begin += count;
+  }
+  return tensors;
+}
+
+void compare_lars(const Place& place, std::size_t most_tensors) {
+  CAPTURE(place.length, place.offset, place.other_offset, most_tensors);
+  const auto stream = rueda::cuda::make_stream();
+  const rueda::kernels::LarsStep step{{0.1F, 0.9F, 5e-4F, true}, 0.02, 1e-3};
+  Operand values(0, place, false, stream.get());
+  Operand velocities(1, place, false, stream.get());
+  Operand gradients(2, place, true, stream.get());
+  const auto tensors = cut_tensors(place.length, most_tensors);
+  std::vector<double> squares;
+  for (std::size_t k = 0; k < 2 * tensors.size(); ++k) squares.push_back(double(k * k % 23) / 7);
+  const DeviceVector<double> on_device(squares, stream.get());
+  const double* of_gradients = squares.data() + tensors.size();
+  rueda::cuda::lars_update(
+      {.values = {values.device(), place.length},
+       .velocities = {velocities.device(), place.length},
+       .gradients = {gradients.device(), place.length},
+       .tensors = tensors,
+       .value_squares = {on_device.data(), tensors.size()},
+       .gradient_squares = {on_device.data() + tensors.size(), tensors.size()}},
+      step, stream.get());
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const auto [begin, count, adapted] = tensors[k];
+    const auto own = rueda::kernels::lars_step(step, adapted, squares[k], of_gradients[k]);
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      rueda::kernels::sgd_update(values.host()[i], velocities.host()[i], gradients.host()[i], own);
+    }
+  }
+  CHECK(values.difference() == kNoDifference);
+  CHECK(velocities.difference() == kNoDifference);
+  CHECK(gradients.difference() == kNoDifference);
+}
+
+}  // namespace
+
+TEST_CASE("lars_update equals the host's", "[device]") {
+  for (const Place& place : places()) compare_lars(place, 5);
+  compare_lars({70001, 1, 0}, 200);  // more tensors than a launch takes
+}
+
 TEST_CASE("weigh_statistics equals the host's", "[device]") {
   compare([](float* a, float* b, float* c, std::size_t count,
              cudaStream_t s) { return rueda::cuda::weigh_statistics(a, c, b, count, 37, s); },

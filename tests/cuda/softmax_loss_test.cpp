@@ -40,11 +40,11 @@ struct Rows {
       labels[r] = std::int32_t((r * 7 + 3) % std::size_t(classes));
   }
 
-  void compute_on_host(float scale) {
+  void compute_on_host(float smoothing, float scale) {
     for (std::size_t r = 0; r < rows; ++r) {
       const std::size_t first = r * std::size_t(classes);
-      losses[r] = rueda::kernels::softmax_cross_entropy_row(logits.data() + first, classes,
-                                                            labels[r], scale, &gradients[first]);
+      losses[r] = rueda::kernels::softmax_cross_entropy_row(
+          logits.data() + first, classes, labels[r], smoothing, scale, &gradients[first]);
     }
   }
 
@@ -75,8 +75,8 @@ std::size_t wrong_losses(const std::vector<RowLoss>& a, const std::vector<RowLos
   return wrong;
 }
 
-void check_against_host(std::size_t rows, int classes) {
-  CAPTURE(rows, classes);
+void check_against_host(std::size_t rows, int classes, float smoothing = 0) {
+  CAPTURE(rows, classes, smoothing);
   constexpr float scale = 1.0F / 128;
   const auto stream = rueda::cuda::make_stream();
   Rows host(rows, classes);
@@ -85,14 +85,14 @@ void check_against_host(std::size_t rows, int classes) {
   const DeviceVector<std::int32_t> labels(host.labels, stream.get());
   const DeviceVector<float> gradients(host.gradients, stream.get());
   const DeviceVector<RowLoss> losses(host.losses, stream.get());
-  host.compute_on_host(scale);
+  host.compute_on_host(smoothing, scale);
 
-  rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, nullptr, nullptr,
-                                     losses.data(), stream.get());
+  rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, smoothing,
+                                     nullptr, nullptr, losses.data(), stream.get());
   CHECK(wrong_losses(losses.read(), host.losses) == 0);
   CHECK(gradients.read() == std::vector<float>(host.elements + kLossMargin, kLossSentinel));
 
-  rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes,
+  rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, smoothing,
                                      device_scale.data(), gradients.data(), losses.data(),
                                      stream.get());
   CHECK(wrong_losses(losses.read(), host.losses) == 0);
@@ -105,6 +105,10 @@ TEST_CASE("softmax_cross_entropy equals the host's within rounding of exp and lo
   const auto rows =
       GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{256}, std::size_t{1000});
   check_against_host(rows, GENERATE(1, 2, 10, 11));
+}
+
+TEST_CASE("softmax_cross_entropy of smoothed labels equals the host's as well", "[device]") {
+  check_against_host(GENERATE(std::size_t{1}, std::size_t{1000}), GENERATE(1, 2, 10, 11), 0.1F);
 }
 
 TEST_CASE("softmax_cross_entropy of more rows than a grid has threads", "[device][long]") {

@@ -10,6 +10,7 @@
 #include "digest.hpp"
 #include "network.hpp"
 #include "tests/support/backend_under_test.hpp"
+#include "tests/support/replica_bench.hpp"
 #include "train/sgd.hpp"
 
 namespace rueda::test {
@@ -158,6 +159,101 @@ TEST_CASE("SGD takes the steps of torch.optim.SGD at changing rates", "[backend]
       const auto after = expected.at("values").at(s).get<std::vector<double>>();
       CHECK(largest_difference(device.read(), after) < 1e-6);
     }
+  }
+}
+
+// LARS and smoothed labels against PyTorch (tests/parity/torch_reference.py).
+
+namespace {
+
+/// The tensors of the reference of LARS, which lie one after the other.
+class LarsReference {
+ public:
+  explicit LarsReference(const json& tensors) {
+    for (const json& tensor : tensors) {
+      const auto shape = tensor.at("shape").get<std::vector<std::size_t>>();
+      std::size_t count = 1;
+      for (const std::size_t extent : shape) count *= extent;
+      tensors_.push_back({floats_, count, shape.size() > 1});
+      floats_ += count;
+      names_.push_back(tensor.at("name"));
+      zeros_.push_back(tensor.at("zero"));
+    }
+  }
+
+  const std::vector<LarsTensor>& tensors() const { return tensors_; }
+
+  /// The "values" or "gradients" of a step, from 0.
+  std::vector<float> formula(const std::string& kind, std::size_t step) const {
+    std::vector<float> all(floats_);
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      const auto [begin, count, adapted] = tensors_[t];
+      for (std::size_t i = 0; i < count && zeros_[t] != kind; ++i)
+        all[begin + i] = float(formula_unit("lars/" + kind + "/" + names_[t], step * count + i));
+    }
+    return all;
+  }
+
+ private:
+  std::vector<LarsTensor> tensors_;
+  std::vector<std::string> names_, zeros_;
+  std::size_t floats_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("LARS takes the steps of the paper's algorithm in PyTorch", "[backend][parity]") {
+  const json reference = read_reference("lars");
+  const LarsReference made(reference.at("tensors"));
+  for (const json& expected : reference.at("cases")) {
+    const auto backend = open_backend_under_test();
+    const DeviceFloats device(*backend, made.formula("values", 0));
+    Sgd optimizer(*backend, device.span(),
+                  {.momentum = expected.at("momentum"),
+                   .weight_decay = expected.at("weight_decay"),
+                   .nesterov = expected.at("nesterov")},
+                  {expected.at("trust"), expected.at("epsilon"), made.tensors()});
+    const auto& rates = expected.at("rates");
+    for (std::size_t s = 0; s < rates.size(); ++s) {
+      INFO("trust " << expected.at("trust") << ", step " << s);
+      const DeviceFloats gradients(*backend, made.formula("gradients", s));
+      optimizer.update(device.span(), gradients.span(), 0, rates[s]);
+      const auto after = expected.at("values").at(s).get<std::vector<double>>();
+      CHECK(largest_difference(device.read(), after) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("smoothed labels have the loss and gradient of PyTorch's cross_entropy",
+          "[backend][parity]") {
+  const json reference = read_reference("label_smoothing");
+  const std::size_t rows = reference.at("rows");
+  const std::size_t classes = reference.at("classes");
+  std::vector<float> logits;
+  for (std::size_t i = 0; i < rows * classes; ++i)
+    logits.push_back(8 * float(formula_unit("smoothing/logits", i)));
+  std::vector<std::int32_t> labels;
+  for (std::size_t row = 0; row < rows; ++row) labels.push_back(std::int32_t(row * 3 % classes));
+  ImageBench bench(4, int(rows), Precision::fp32);
+  Backend& backend = bench.backend();
+  const DeviceFloats from(backend, logits);
+  const DeviceLabels on_device(backend, labels);
+  const DeviceFloats scale(backend, {1.0F / float(rows)});
+  for (const json& expected : reference.at("cases")) {
+    CAPTURE(expected.at("smoothing"));
+    const DeviceFloats gradients(backend, std::vector<float>(logits.size()));
+    const DeviceValues<LossSums> sums(backend, {LossSums{}});
+    backend.softmax_cross_entropy({.logits = from.bytes(),
+                                   .labels = on_device.data(),
+                                   .rows = int(rows),
+                                   .classes = int(classes),
+                                   .smoothing = expected.at("smoothing"),
+                                   .sums = sums.data(),
+                                   .scale = scale.data(),
+                                   .gradient = gradients.bytes()});
+    const double loss = double(sums.read().front().loss) / double(rows);
+    CHECK(std::abs(loss - expected.at("loss").get<double>()) < 2e-6);
+    CHECK(largest_difference(gradients.read(), expected.at("gradients")) < 1e-6);
   }
 }
 

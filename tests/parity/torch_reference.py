@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Computes the references of the networks that come from PyTorch, of what torchvision does to images, of rueda's
-draws, and of SGD.
+draws, of smoothed labels, of SGD and of LARS.
 
 usage: torch_reference.py FOLDER [MODEL...]
 """
@@ -31,6 +31,12 @@ IMAGES = 4
 CROPS = ((4, 4, False), (4, 4, True), (0, 0, False), (8, 8, False),
          (0, 8, True), (8, 0, True), (3, 6, False), (7, 1, True))  # fmt: skip
 RATES = (0.1, 0.2, 0.05, 0.4, 0.01, 0.1)
+SMOOTHED = (6, 10)
+# The tensors of the reference of LARS, one after the other: their shape, and what of them is zero.
+LARS_TENSORS = (
+    ("dense", (8, 5), ""), ("bias", (8,), ""), ("kernel", (4, 3, 3, 2), ""), ("empty", (3, 5), "values"),
+    ("gamma", (7,), ""), ("idle", (2, 9), "gradients"),
+)  # fmt: skip
 
 
 def kind_of(name, tensor):
@@ -214,6 +220,90 @@ def sgd(momentum, weight_decay, nesterov):
     return {**options, "rates": list(RATES), "values": steps}
 
 
+def smoothed_labels(smoothing):
+    """cross_entropy with label smoothing: the mean over a batch, and its gradient."""
+    rows, classes = SMOOTHED
+    values = formula.unit("smoothing/logits", rows * classes).reshape(SMOOTHED)
+    logits = (8 * torch.from_numpy(values)).requires_grad_()
+    labels = torch.arange(rows) * 3 % classes
+    loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+    loss.backward()
+    return {"smoothing": smoothing, "loss": loss.item(), "gradients": logits.grad.flatten().tolist()}
+
+
+def label_smoothing():
+    rows, classes = SMOOTHED
+    cases = [smoothed_labels(smoothing) for smoothing in (0.0, 0.1, 0.5)]
+    return {"versions": versions(torch), "rows": rows, "classes": classes, "cases": cases}
+
+
+class Lars(torch.optim.Optimizer):
+    """Algorithm 1 of You, Gitman and Ginsburg (arXiv 1708.03888), with the epsilon and the exceptions of MLPerf:
+    tensors of one dimension, biases and the parameters of batch norms, have neither a rate of their own nor decay."""
+
+    def __init__(self, parameters, **options):
+        super().__init__(parameters, options)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.update(p, p.grad, group)
+
+    def update(self, p, gradient, group):
+        rate = group["lr"]
+        if p.dim() > 1:
+            decay = group["weight_decay"]
+            value_norm, gradient_norm = p.norm(), gradient.norm()
+            if value_norm > 0 and gradient_norm > 0:
+                rate *= group["trust"] * value_norm / (gradient_norm + decay * value_norm + group["epsilon"])
+            gradient = gradient + decay * p
+        velocity = self.state[p].setdefault("velocity", torch.zeros_like(p))
+        velocity.mul_(group["momentum"]).add_(rate * gradient)
+        p.sub_(rate * gradient + group["momentum"] * velocity if group["nesterov"] else velocity)
+
+
+def lars_values(tensor, kind, step=0):
+    """The values or gradients of a tensor."""
+    name, shape, zero = tensor
+    count = int(np.prod(shape))
+    values = formula.unit(f"lars/{kind}/{name}", count * (step + 1))[count * step:]
+    return torch.from_numpy(np.zeros(shape) if zero == kind else values.reshape(shape))
+
+
+def lars(**options):
+    """Lars over 6 steps with changing rates: the values of all tensors after each step."""
+    parameters = [lars_values(tensor, "values").requires_grad_() for tensor in LARS_TENSORS]
+    optimizer = Lars(parameters, lr=RATES[0], **options)
+    steps = []
+    for step, rate in enumerate(RATES):
+        optimizer.param_groups[0]["lr"] = rate
+        for tensor, parameter in zip(LARS_TENSORS, parameters, strict=True):
+            parameter.grad = lars_values(tensor, "gradients", step)
+        optimizer.step()
+        steps.append([value for parameter in parameters for value in parameter.flatten().tolist()])
+    return {**options, "rates": list(RATES), "values": steps}
+
+
+def write_optimizers(folder):
+    optimizer = {
+        "versions": versions(torch),
+        "cases": [sgd(0.9, 5e-4, False), sgd(0.9, 5e-4, True), sgd(0.0, 0.0, False)],
+    }
+    measure.write(folder, "sgd", optimizer)
+    decayed = {"momentum": 0.9, "weight_decay": 0.01}
+    of_lars = {
+        "versions": versions(torch),
+        "tensors": [{"name": n, "shape": list(shape), "zero": zero} for n, shape, zero in LARS_TENSORS],
+        "cases": [
+            lars(**decayed, nesterov=False, trust=0.1, epsilon=0.0),
+            lars(**decayed, nesterov=True, trust=0.5, epsilon=0.25),
+            lars(momentum=0.0, weight_decay=0.0, nesterov=False, trust=0.001, epsilon=0.0),
+        ],
+    }
+    measure.write(folder, "lars", of_lars)
+
+
 def write_preprocessing(folder):
     preprocessing = {
         "versions": versions(torch, torchvision),
@@ -223,16 +313,13 @@ def write_preprocessing(folder):
         "draws": {"seed": 1, "epoch": 2, "samples": draws(1, 2, 64)},
     }
     measure.write(folder, "preprocessing", preprocessing)
-    optimizer = {
-        "versions": versions(torch),
-        "cases": [sgd(0.9, 5e-4, False), sgd(0.9, 5e-4, True), sgd(0.0, 0.0, False)],
-    }
-    measure.write(folder, "sgd", optimizer)
+    measure.write(folder, "label_smoothing", label_smoothing())
 
 
 def main(folder, *names):
     torch.use_deterministic_algorithms(True)
     write_preprocessing(folder)
+    write_optimizers(folder)
     for name in names or MODELS:
         measure.write(folder, name, reference(name))
         print(f"{name}: written", flush=True)

@@ -215,6 +215,7 @@ Forms float_arithmetic() {
       {"div.rn.f32", on_registers<[](f32 a, f32 b) { return a / b; }>()},
       {"rcp.rn.f32", on_registers<[](f32 a) { return 1.0F / a; }>()},
       {"sqrt.rn.f32", on_registers<[](f32 a) { return std::sqrt(a); }>()},
+      {"sqrt.rn.f64", on_registers<[](f64 a) { return std::sqrt(a); }>()},
       {"fma.rn.f32", on_registers<[](f32 a, f32 b, f32 c) { return std::fma(a, b, c); }>()},
       {"fma.rm.f32", on_registers<fma_down>()},
       // Within two units of the last place on a device; here the nearest number.
@@ -239,23 +240,28 @@ void add_comparisons(Forms& forms, const std::string& type) {
   forms["setp.ge." + type] = on_registers<[](T a, T b) { return b <= a; }>();
 }
 
+/// Also those of which a NaN is part, or decides.
+template <typename T>
+void add_float_comparisons(Forms& forms, const std::string& type) {
+  add_comparisons<T>(forms, type);
+  forms["setp.num." + type] = on_registers<[](T a, T b) { return a == a && b == b; }>();
+  forms["setp.nan." + type] = on_registers<[](T a, T b) { return a != a || b != b; }>();
+  forms["setp.ltu." + type] = on_registers<[](T a, T b) { return !(b <= a); }>();
+  forms["setp.leu." + type] = on_registers<[](T a, T b) { return !(b < a); }>();
+  forms["setp.gtu." + type] = on_registers<[](T a, T b) { return !(a <= b); }>();
+  forms["setp.geu." + type] = on_registers<[](T a, T b) { return !(a < b); }>();
+  forms["setp.neu." + type] = on_registers<[](T a, T b) { return a != b; }>();
+}
+
 Forms comparisons() {
-  Forms forms = {
-      {"setp.num.f32", on_registers<[](f32 a, f32 b) { return a == a && b == b; }>()},
-      {"setp.nan.f32", on_registers<[](f32 a, f32 b) { return a != a || b != b; }>()},
-      {"setp.ltu.f32", on_registers<[](f32 a, f32 b) { return !(b <= a); }>()},
-      {"setp.leu.f32", on_registers<[](f32 a, f32 b) { return !(b < a); }>()},
-      {"setp.gtu.f32", on_registers<[](f32 a, f32 b) { return !(a <= b); }>()},
-      {"setp.geu.f32", on_registers<[](f32 a, f32 b) { return !(a < b); }>()},
-      {"setp.neu.f32", on_registers<[](f32 a, f32 b) { return a != b; }>()},
-  };
+  Forms forms;
   add_comparisons<u16>(forms, "u16");
   add_comparisons<u32>(forms, "u32");
   add_comparisons<s32>(forms, "s32");
   add_comparisons<u64>(forms, "u64");
   add_comparisons<s64>(forms, "s64");
-  add_comparisons<f32>(forms, "f32");
-  add_comparisons<f64>(forms, "f64");
+  add_float_comparisons<f32>(forms, "f32");
+  add_float_comparisons<f64>(forms, "f64");
   forms["setp.eq.s16"] = forms["setp.eq.u16"];
   forms["setp.ne.s16"] = forms["setp.ne.u16"];
   return forms;

@@ -30,6 +30,7 @@ SUMS = ("batch_norm", "columns", "column_sums")
 NORM = ("batch_norm", "norms", "norm_statistics")
 HASH = ("elementwise", "conversions", "element_hash")
 ADD = ("activations", "elementwise", "add_activations")
+LARS = ("elementwise", "elementwise", "lars_update")
 STEP = ("softmax_loss", "losses", "write_step_sums")
 SQUARES = ("square_sums", "losses", "square_sums")
 C, L, E, S, Q = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu", "square_sums.cu"
@@ -70,7 +71,9 @@ MUTANTS = [Mutant(*row) for row in (
     ("a window beyond the row", "make_batch.cu", "at < w.row;", "at <= w.row;", "make_batch", "images", "unroll_rows"),
     ("a window before the row", "make_batch.cu", "at >= 0 &&", "at >= -1 &&", "make_batch", "images", "unroll_rows"),
     ("no zeros after a window", "make_batch.cu", "first + k < w.values && ", "", "make_batch", "images", "unroll_rows"),
+    ("a tensor of LARS that is too long", E, "tensors[blockIdx.y].count;", "tensors[blockIdx.y].count + 1;", *LARS),
     # Values.
+    ("the first tensor's norm for all", E, "value_squares[k], gradient", "value_squares[0], gradient", *LARS),
     ("halves of a pair swapped", L, "pair_from_floats(pair, first, second)", "pair_from_floats(pair, second, first)", *ADD),
     ("the low half of a word twice", L, ": word & 0xffff0000U;", ": word << 16U;", *ADD),
     ("a sum that is not atomic", E, "atomicAdd(sum, mine)", "*sum += mine", *HASH),

@@ -57,10 +57,10 @@ class Walk {
     }
   }
 
-  void backward(const std::vector<std::int32_t>& labels, double scale) {
+  void backward(const std::vector<std::int32_t>& labels, double scale, double smoothing) {
     for (const Node& node : graph_.nodes())
       gradients_.emplace_back(int(labels.size()), node.output);
-    const ReferenceLoss loss = softmax_cross_entropy(logits(), labels, scale);
+    const ReferenceLoss loss = softmax_cross_entropy(logits(), labels, scale, smoothing);
     step_.loss = loss.loss;
     step_.correct = loss.correct;
     gradients_.back() = loss.gradient;
@@ -184,10 +184,11 @@ Vector random_parameters(const Graph& graph, std::uint64_t seed) {
 }  // namespace
 
 ReferenceStep reference_step(const Graph& graph, const Vector& parameters, const Tensor& input,
-                             const std::vector<std::int32_t>& labels, double scale) {
+                             const std::vector<std::int32_t>& labels, double scale,
+                             double smoothing) {
   Walk walk(graph, parameters, nullptr);
   walk.forward(input);
-  walk.backward(labels, scale);
+  walk.backward(labels, scale, smoothing);
   return walk.step();
 }
 

@@ -21,9 +21,10 @@ struct ReferenceStep {
   double kink_distance = 0;
 };
 
-/// `parameters` in the order of the parameter arena.
+/// `parameters` in the order of the parameter arena; `smoothing`: of the labels.
 ReferenceStep reference_step(const Graph& graph, const Vector& parameters, const Tensor& input,
-                             const std::vector<std::int32_t>& labels, double scale);
+                             const std::vector<std::int32_t>& labels, double scale,
+                             double smoothing = 0);
 
 /// Logits with the running statistics (`running`: as the statistics arena) in place of the batch's.
 Tensor reference_logits(const Graph& graph, const Vector& parameters, const Vector& running,

@@ -231,7 +231,7 @@ Vector dense_weight_gradient(const Tensor& x, const Tensor& dy) {
 Vector dense_bias_gradient(const Tensor& dy) { return conv_bias_gradient(dy); }
 
 ReferenceLoss softmax_cross_entropy(const Tensor& logits, const std::vector<std::int32_t>& labels,
-                                    double scale) {
+                                    double scale, double smoothing) {
   ReferenceLoss r{0, 0, Tensor(logits.n, logits.c, 1, 1)};
   for (int n = 0; n < logits.n; ++n) {
     const int label = labels[index(n)];
@@ -241,11 +241,17 @@ ReferenceLoss softmax_cross_entropy(const Tensor& logits, const std::vector<std:
     const double largest = logits.at(n, best, 0, 0);
     double denominator = 0;
     for (int k = 0; k < logits.c; ++k) denominator += std::exp(logits.at(n, k, 0, 0) - largest);
-    r.loss += std::log(denominator) + largest - logits.at(n, label, 0, 0);
+    const auto loss_of = [&](int k) {
+      return std::log(denominator) + largest - logits.at(n, k, 0, 0);
+    };
+    r.loss += (1 - smoothing) * loss_of(label);
+    for (int k = 0; k < logits.c; ++k) r.loss += smoothing / logits.c * loss_of(k);
     r.correct += best == label ? 1 : 0;
     for (int k = 0; k < logits.c; ++k) {
       const double probability = std::exp(logits.at(n, k, 0, 0) - largest) / denominator;
-      r.gradient.at(n, k, 0, 0) = scale * (probability - (k == label ? 1.0 : 0.0));
+      const double own = k == label ? probability - 1 : probability;
+      const double mean = probability - 1.0 / logits.c;
+      r.gradient.at(n, k, 0, 0) = scale * ((1 - smoothing) * own + smoothing * mean);
     }
   }
   return r;

@@ -104,8 +104,10 @@ struct ReferenceLoss {
   int correct = 0;
   Tensor gradient;  ///< of scale * loss
 };
+/// Smoothed labels: the mean of the losses of all labels has the weight `smoothing`, that of the
+/// row's own label the rest.
 ReferenceLoss softmax_cross_entropy(const Tensor& logits, const std::vector<std::int32_t>& labels,
-                                    double scale);
+                                    double scale, double smoothing = 0);
 
 /// `count` values in [-bound, bound), a function of `key`, each exactly a float, so that fp32 and
 /// double start from the same numbers.

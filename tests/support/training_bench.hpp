@@ -87,6 +87,7 @@ struct SoloTraining {
                     plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes(),
                     Recompute::none, 1)) {
     replica.initialise(config.training.seed);
+    replica.smooth_labels(float(config.training.label_smoothing));
   }
 
   static RunPlan with_shares(RunPlan plan, const std::vector<std::size_t>& shares) {

@@ -16,6 +16,7 @@
 #include "base/waiting.hpp"
 #include "rueda/backend/batch_stager.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/lars_slice.hpp"
 #include "rueda/backend/memory.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/backend/precision.hpp"
@@ -27,8 +28,9 @@
 namespace rueda {
 
 namespace kernels {
-struct SgdStep;  // kernels/sgd.hpp
-}
+struct SgdStep;   // kernels/sgd.hpp
+struct LarsStep;  // kernels/lars.hpp
+}  // namespace kernels
 struct BatchRequest;  // backend/host_batch.hpp
 
 /// Sums over the rows of one batch.
@@ -43,6 +45,7 @@ struct LossRequest {
   const std::int32_t* labels = nullptr;
   int rows = 0;
   int classes = 0;
+  float smoothing = 0;            ///< of the labels, as in kernels/softmax_loss.hpp
   LossSums* sums = nullptr;       ///< on the device
   const float* scale = nullptr;   ///< on the device; one number
   std::byte* gradient = nullptr;  ///< receives that of *scale * (sum of the losses); null: not
@@ -187,6 +190,8 @@ class Backend {
                                RankFlags* flags) = 0;
   virtual void sgd_update(std::span<float> values, std::span<float> velocities,
                           std::span<const float> gradients, const kernels::SgdStep& step) = 0;
+  /// sgd_update with kernels::lars_step of each tensor. Every backend has the same bits.
+  virtual void lars_update(const LarsSlice& slice, const kernels::LarsStep& step) = 0;
   /// to[i] = weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
   virtual void weigh_statistics(std::span<float> to, std::span<const float> from,
                                 std::span<const float> values_per_image, float samples) = 0;

@@ -18,6 +18,7 @@
 namespace rueda {
 
 enum class LrSchedule { constant, step, cosine };
+enum class OptimizerChoice { sgd, lars };
 enum class ScaleLr { none, linear };
 enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };
@@ -110,12 +111,16 @@ struct DataConfig {
 struct TrainingConfig {
   std::size_t epochs = 3;
   std::uint64_t seed = 1;
+  double label_smoothing = 0;  ///< of training; evaluations have none
   std::size_t eval_every = 1;  ///< epochs; 0: never
   std::optional<double> target_accuracy;
 };
 
-/// SGD and the course of its learning rate.
+/// SGD, or LARS, and the course of its learning rate.
 struct OptimizerConfig {
+  OptimizerChoice optimizer = OptimizerChoice::sgd;
+  double lars_trust = 0.001;
+  double lars_epsilon = 0;
   double lr = 0.02;
   double momentum = 0.9;
   double weight_decay = 1e-4;
@@ -247,6 +252,7 @@ constexpr auto words_of(InjectedFault::Kind) {
                                      "corrupt-message", "flip-activation", "flip-weight",
                                      "flip-gradient"});
 }
+constexpr auto words_of(OptimizerChoice) { return std::array{"sgd", "lars"}; }
 constexpr auto words_of(ScaleLr) { return std::array{"none", "linear"}; }
 constexpr auto words_of(LrSchedule) { return std::array{"constant", "step", "cosine"}; }
 constexpr auto words_of(Augment) { return std::array{"none", "standard"}; }

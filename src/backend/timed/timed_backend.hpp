@@ -55,6 +55,7 @@ class TimedBackend : public HostBackend {
                        RankFlags* flags) override;
   void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
                   const kernels::SgdStep&) override {}
+  void lars_update(const LarsSlice&, const kernels::LarsStep&) override {}
   void weigh_statistics(std::span<float>, std::span<const float>, std::span<const float>,
                         float) override {}
   void update_running(std::span<float>, std::span<const float>, float, float) override {}

@@ -146,8 +146,7 @@ class LayersBench {
     Replica replica(graph_, *backend_, {batch}, {});
     replica.initialise(train_.training.seed);
     const std::span<float> values = replica.parameters();
-    Sgd sgd(*backend_, values,
-            {0, float(train_.optimizer.momentum), float(train_.optimizer.weight_decay)});
+    Sgd sgd(*backend_, values, train_.optimizer, graph_);
     const ImageSet images = draw_synthetic({.train = batch, .test = 0, .classes = classes}).train;
     const auto held = backend_->hold(images);
     std::vector<std::uint32_t> indices(batch);

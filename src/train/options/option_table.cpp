@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "model/registry.hpp"
 #include "train/options.hpp"
+#include "train/options/option_forms.hpp"
 #include "train/options/option_kinds.hpp"
 
 namespace rueda {
@@ -30,52 +31,6 @@ constexpr OptionRange whole(std::size_t least, double most = 1e6) {
   return {.least = double(least), .most = most};
 }
 
-Words shuffle_words() {
-  return {{"on", "off"},
-          [](const C& c) { return std::size_t(!c.data.shuffle); },
-          [](C& c, std::size_t index) { c.data.shuffle = index == 0; }};
-}
-
-constexpr Formed kModelName = {[](const C& c) { return c.model.name; },
-                               [](C& c, const std::string& text) { c.model.name = lowered(text); }};
-std::string checkpoint_every_text(const C& c) {
-  if (c.checkpoints.every.count == 0) return "";
-  return to_string(c.checkpoints.every);
-}
-void set_checkpoint_every(C& c, const std::string& text) {
-  c.checkpoints.every = parse_every(text);
-}
-constexpr Formed kEvery = {checkpoint_every_text, set_checkpoint_every};
-
-constexpr Formed kBalance = {
-    [](const C& c) { return to_string(c.batch.balance); },
-    [](C& c, const std::string& text) { c.batch.balance = parse_balance(text); }};
-constexpr Formed kCompute = {[](const C& c) { return to_string(c.compute); },
-                             [](C& c, const std::string& text) { c.compute = parse_compute(text); },
-                             kComputeFrom};
-
-/// Only rueda bench has the last one, which is there for comparison.
-Words algorithm_words() {
-  static_assert(std::string_view(words_of(Algorithm()).back()) == "central");
-  Words all = words<&SumsConfig::algorithm>();
-  all.words.pop_back();
-  return all;
-}
-
-std::string audit_every_text(const C& c) {
-  if (c.checks.audit_every == 0) return "";
-  return std::to_string(c.checks.audit_every);
-}
-void set_audit_every(C& c, const std::string& text) {
-  const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
-  if (plain)
-    c.checks.audit_every = parse_number<std::size_t>(text);
-  else
-    c.checks.audit_every = parse_every(text).count;
-  require(!text.ends_with("epoch") && !text.ends_with("epochs"), "audits are counted in steps");
-}
-constexpr Formed kAuditEvery = {audit_every_text, set_audit_every};
-
 bool writes_tuning_file(const C& c) { return c.device.tune_engines; }
 
 OptionUses also(OptionUses uses) { return uses; }
@@ -84,7 +39,7 @@ OptionUses also(OptionUses uses) { return uses; }
 /// process's own: a checkpoint may come from somebody else, and files that it
 /// names are not written unasked.
 const std::vector<TrainOption> kOptions = {
-    {"model", kModel, kModelName, must_agree, series, "NAME",
+    {"model", kModel, model_name_form(), must_agree, series, "NAME",
      "Network: " + joined(model_names(), ", "),
      also({.first = true,
            .evaluates = true,
@@ -129,6 +84,18 @@ const std::vector<TrainOption> kOptions = {
      "Passes over the training images",
      also({.first = true,
            .synonyms = {"num-epochs", "n-epochs", "nb-epochs", "max-epochs", "num-train-epochs"}})},
+    {"optimizer", kTraining, words<&OptimizerConfig::optimizer>(), must_agree, variant, "",
+     "Update of the parameters; sgd: with momentum; lars: with a learning rate for each tensor, in "
+     "proportion to its norm over that of its gradient, for large batches",
+     also({.synonyms = {"opt", "optim"}})},
+    {"lars-trust", kTraining,
+     number<&OptimizerConfig::lars_trust>(
+         {.most = 1, .without_least = true, .hint = "0.001 is usual"}),
+     must_agree, none, "X", "Trust coefficient of --optimizer lars",
+     also({.synonyms = {"trust-coefficient", "eeta"}})},
+    {"lars-epsilon", kTraining,
+     number<&OptimizerConfig::lars_epsilon>({.most = 1, .hint = "0 is usual"}), must_agree, none,
+     "X", "Number in the denominator of --optimizer lars"},
     {"lr", kTraining,
      number<&OptimizerConfig::lr>({.most = 1000,
                                    .without_least = true,
@@ -138,10 +105,10 @@ const std::vector<TrainOption> kOptions = {
     {"momentum", kTraining,
      number<&OptimizerConfig::momentum>(
          {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
-     must_agree, none, "X", "Momentum of SGD"},
+     must_agree, none, "X", "Momentum of the optimizer"},
     {"weight-decay", kTraining,
      number<&OptimizerConfig::weight_decay>({.most = 1, .hint = "0 turns it off, 1e-4 is usual"}),
-     must_agree, none, "X", "Weight decay of SGD", also({.synonyms = {"wd", "l2"}})},
+     must_agree, none, "X", "Weight decay of the optimizer", also({.synonyms = {"wd", "l2"}})},
     {"nesterov", kTraining, Flag{place<&OptimizerConfig::nesterov>}, must_agree, none, "",
      "Uses Nesterov momentum"},
     {"scale-lr", kTraining, words<&OptimizerConfig::scale_lr>(), must_agree, none, "",
@@ -153,6 +120,13 @@ const std::vector<TrainOption> kOptions = {
     {"lr-schedule", kTraining, words<&OptimizerConfig::lr_schedule>(), must_agree, none, "",
      "Course of the learning rate after the warm-up",
      also({.synonyms = {"scheduler", "lr-scheduler", "lr-scheduler-type", "sched"}})},
+    {"label-smoothing", kTraining,
+     number<&TrainingConfig::label_smoothing>(
+         {.most = 1, .without_most = true, .hint = "0 turns it off, 0.1 is usual"}),
+     must_agree, none, "X",
+     "Share of each label that the training loss spreads evenly over all classes; evaluations "
+     "have none",
+     also({.synonyms = {"smoothing", "label-smoothing-factor"}})},
     {"seed", kTraining, number<&TrainingConfig::seed>(), must_agree, none, "N",
      "Seed of weights, order and augmentation", also({.first = true})},
 
@@ -173,7 +147,7 @@ const std::vector<TrainOption> kOptions = {
      "Micro-batches of a rank whose gradients are added up for a step",
      also({.synonyms = {"gradient-accumulation-steps", "accumulate-grad-batches",
                         "grad-accum-steps"}})},
-    {"balance", kBatch, kBalance, changes_bits, variant, "equal|speed|N,N,...",
+    {"balance", kBatch, balance_form(), changes_bits, variant, "equal|speed|N,N,...",
      "Parts of the ranks in each global batch; speed: by the measured speed of each rank, so that "
      "all finish together, measured at the start and after each epoch; 3,1: in these proportions, "
      "rank by rank"},
@@ -184,7 +158,7 @@ const std::vector<TrainOption> kOptions = {
      "Device that trains; timed: nothing is computed, each rank waits for the time of the "
      "computation and communicates",
      also({.first = true, .evaluates = true, .synonyms = {"device", "accelerator"}})},
-    {"compute", kLastGroup, kCompute, free, variant,
+    {"compute", kLastGroup, compute_form(), free, variant,
      "MS|ms=MS,jitter=PERCENT,factors=X:X,from=FILE",
      "For --backend timed: milliseconds for forward and backward of a full micro-batch; or their "
      "parts: jitter makes each micro-batch longer or shorter by up to this, drawn from seed, rank "
@@ -256,7 +230,7 @@ const std::vector<TrainOption> kOptions = {
      "When to compare the parameters of all ranks, bit by bit"},
     {"verify-messages", kChecks, Flag{place<&ChecksConfig::verify_messages>}, free, variant, "",
      "Adds a check sum to each message of gradients, which the receiver verifies"},
-    {"audit-every", kChecks, kAuditEvery, free, variant, "N[steps]",
+    {"audit-every", kChecks, audit_every_form(), free, variant, "N[steps]",
      "Steps between audits, in which each rank also computes a micro-batch of another rank and "
      "compares the gradients bit by bit; 0: never [0]"},
     {"audit-by", kChecks, words<&ChecksConfig::audit_by>(), free, variant, "",
@@ -271,7 +245,7 @@ const std::vector<TrainOption> kOptions = {
      "Ends the run once the test accuracy reaches this, 0.8 being 80 % (the training accuracy "
      "with --eval-every 0)"},
 
-    {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
+    {"checkpoint-every", kCheckpoints, checkpoint_every_form(), free, none, "N(epoch|step)[s]",
      "Writes a checkpoint every N epochs or steps, for example 1epoch or 50steps, and at the end; "
      "a run that is asked to stop (SIGTERM, SIGUSR1, SIGHUP, SIGXCPU) always writes one",
      also({.first = true})},

@@ -107,6 +107,41 @@ void sgd_update(const Length& l, bool nesterov, Schedules schedules) {
       schedules);
 }
 
+/// In three tensors, of which the second is not adapted.
+void lars_update(const Length& l, Schedules schedules) {
+  row(
+      "lars_update", shape_of(l),
+      [&](Row& r) {
+        const auto w = random_values<float>(30, l.count), v = random_values<float>(31, l.count),
+                   g = random_values<float>(32, l.count);
+        const Operand<float> values(w, l.a), velocities(v, l.a), gradients(g, l.b);
+        const std::size_t first = l.count / 3, second = l.count / 3 * 2;
+        const std::vector<LarsTensor> tensors = {
+            {0, first, true}, {first, second - first, false}, {second, l.count - second, true}};
+        const Operand<double> squares({16, 9, 0.25, 4, 1, 36});
+        cuda::lars_update({.values = {values.get(), l.count},
+                           .velocities = {velocities.get(), l.count},
+                           .gradients = {gradients.get(), l.count},
+                           .tensors = tensors,
+                           .value_squares = {squares.get(), 3},
+                           .gradient_squares = {squares.get() + 3, 3}},
+                          {{0.5F, 0.875F, 0.25F, false}, 0.125, 0.5}, stream());
+        // rate trust |w| / (|g| + decay |w| + epsilon)
+        const double rates[] = {0.5 * 0.125 * 4 / (2 + 0.25 * 4 + 0.5), 0.5,
+                                0.5 * 0.125 * 0.5 / (6 + 0.25 * 0.5 + 0.5)};
+        Doubles want_w(l.count), want_v(l.count);
+        for (std::size_t i = 0; i < l.count; ++i) {
+          const int tensor = int(i >= first) + int(i >= second);
+          const double decay = tensor == 1 ? 0 : 0.25;
+          want_v[i] = 0.875 * double(v[i]) + rates[tensor] * (double(g[i]) + decay * double(w[i]));
+          want_w[i] = double(w[i]) - want_v[i];
+        }
+        expect(r, values.read(r), want_w, 1, 1);
+        expect(r, velocities.read(r), want_v, 1, 1);
+      },
+      schedules);
+}
+
 template <typename T>
 void activations() {
   for (const bool flag : {false, true}) {
@@ -128,6 +163,8 @@ void sweep_elementwise() {
   for (const Length& l : long_lengths(4)) accumulate(l, {1, true});
   activations<float>();
   activations<Bfloat16>();
+  for (const Length& l : lengths(4)) lars_update(l, {});
+  for (const Length& l : long_lengths(4)) lars_update(l, kOnce);
   for (const bool nesterov : {false, true}) {
     for (const Length& l : lengths(4)) sgd_update(l, nesterov, {});
     for (const Length& l : long_lengths(4)) sgd_update(l, nesterov, kOnce);

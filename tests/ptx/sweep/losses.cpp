@@ -11,13 +11,15 @@ namespace {
 struct Logits {
   std::size_t rows;
   std::size_t classes;
+  double smoothing;
   std::vector<float> values;
   std::vector<std::int32_t> labels;
   Doubles losses, correct, gradients;
 
-  Logits(std::size_t number, int width)
+  Logits(std::size_t number, int width, float smoothed)
       : rows(number),
         classes(std::size_t(width)),
+        smoothing(smoothed),
         values(random_values<float>(24, rows * classes, 8)),
         labels(rows),
         losses(rows),
@@ -34,26 +36,28 @@ struct Logits {
     const float* best = std::max_element(z, z + classes);
     double sum = 0;
     for (std::size_t k = 0; k < classes; ++k) sum += std::exp(double(z[k]) - double(*best));
-    losses[row] = std::log(sum) - (double(z[labels[row]]) - double(*best));
+    losses[row] = std::log(sum);
     correct[row] = best - z == labels[row] ? 1 : 0;
     for (std::size_t k = 0; k < classes; ++k) {
-      const double share = std::exp(double(z[k]) - double(*best)) / sum;
+      const double logit = double(z[k]) - double(*best);
       const bool right = k == std::size_t(labels[row]);
-      gradients[row * classes + k] = 0.25 * (share - (right ? 1 : 0));
+      const double target = (right ? 1 - smoothing : 0) + smoothing / double(classes);
+      losses[row] -= target * logit;
+      gradients[row * classes + k] = 0.25 * (std::exp(logit) / sum - target);
     }
   }
 };
 
-void softmax_cross_entropy(std::size_t rows, int classes, bool gradients) {
+void softmax_cross_entropy(std::size_t rows, int classes, bool gradients, float smoothing = 0) {
   row(text("softmax_cross_entropy%s", gradients ? " gradients" : ""),
-      text("%zu x %d", rows, classes),
+      text("%zu x %d, smoothing %g", rows, classes, double(smoothing)),
       [&](Row& r) {
-        const Logits logits(rows, classes);
+        const Logits logits(rows, classes, smoothing);
         const Operand<float> x(logits.values, 4), scale(std::vector<float>{0.25F}),
             dx(logits.values.size(), 4);
         const Operand<std::int32_t> labels(logits.labels, 4);
         const Operand<kernels::RowLoss> out(rows, 4);
-        cuda::softmax_cross_entropy(x.get(), labels.get(), rows, classes,
+        cuda::softmax_cross_entropy(x.get(), labels.get(), rows, classes, smoothing,
                                     gradients ? scale.get() : nullptr,
                                     gradients ? dx.get() : nullptr, out.get(), stream());
         std::vector<float> losses, correct;
@@ -162,6 +166,7 @@ void sweep_losses() {
   for (const bool gradients : {false, true}) {
     for (const int classes : {1, 2, 3, 4, 5, 6, 7, 10, 11, 100}) {
       for (const std::size_t rows : {1, 31, 257}) softmax_cross_entropy(rows, classes, gradients);
+      softmax_cross_entropy(31, classes, gradients, 0.1F);
       if (choice().whole) softmax_cross_entropy(1000, classes, gradients);
     }
     if (!choice().whole) continue;

@@ -113,6 +113,13 @@ TEST_CASE("start block: the learning rate, and batches that do not divide", "[st
   run.config.optimizer.nesterov = true;
   check(start_block(run), {"lr 0.2 (not scaled), cosine schedule after 1.5 epochs of warm-up",
                            "momentum 0.9 (Nesterov)"});
+  run.config.training.label_smoothing = 0.1;
+  check(start_block(run),
+        {"SGD, momentum 0.9 (Nesterov), weight decay 0.0001, label smoothing 0.1"});
+  run.config.optimizer.optimizer = OptimizerChoice::lars;
+  check(start_block(run), {"LARS, trust coefficient 0.001, momentum 0.9 (Nesterov), weight decay"});
+  run.config.optimizer.lars_epsilon = 1e-9;
+  check(start_block(run), {"LARS, trust coefficient 0.001, epsilon 1e-09, momentum 0.9"});
   run.config.optimizer.warmup_epochs = 1;
   check(start_block(run), {"after 1 epoch of warm-up"});
   run.global_batch = 100;

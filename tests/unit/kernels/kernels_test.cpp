@@ -6,6 +6,7 @@
 
 #include "base/element_hash.hpp"
 #include "kernels/batch_norm.hpp"
+#include "kernels/lars.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
 #include "kernels/square_sum.hpp"
@@ -65,6 +66,31 @@ TEST_CASE("sgd: a new learning rate leaves the velocity as it is", "[kernels]") 
   CHECK(value == -0.625F);
 }
 
+TEST_CASE("lars by hand", "[kernels]") {
+  LarsStep step{.sgd = {.learning_rate = 0.5F, .momentum = 0.5F, .weight_decay = 0.25F},
+                .trust = 0.125,
+                .epsilon = 1};
+  // |w| = 4, |g| = 2: 0.125 * 4 / (2 + 0.25 * 4 + 1)
+  const SgdStep own = lars_step(step, true, 16, 4);
+  CHECK(own.gradient_rate == 0.0625F);
+  CHECK(own.learning_rate == 1);
+  CHECK(own.weight_decay == 0.25F);
+  CHECK(own.momentum == 0.5F);
+  float value = 4;
+  float velocity = 1;
+  sgd_update(value, velocity, 2, own);
+  CHECK(velocity == 0.6875F);  // 1 / 2 + (2 + 4 / 4) / 16
+  CHECK(value == 3.3125F);
+  // The weights are zeros, or the gradients are: the ratio is 1.
+  CHECK(lars_step(step, true, 0, 4).gradient_rate == 0.5F);
+  CHECK(lars_step(step, true, 16, 0).gradient_rate == 0.5F);
+  CHECK(lars_step(step, true, 16, 0).weight_decay == 0.25F);
+  const SgdStep plain = lars_step(step, false, 16, 4);
+  CHECK(plain.gradient_rate == 0.5F);
+  CHECK(plain.weight_decay == 0);
+  CHECK(plain.learning_rate == 1);
+}
+
 TEST_CASE("relu and its gradient", "[kernels]") {
   CHECK(kernels::relu(2.5F) == 2.5F);
   CHECK(kernels::relu(-2.5F) == 0.0F);
@@ -74,11 +100,12 @@ TEST_CASE("relu and its gradient", "[kernels]") {
   CHECK(kernels::relu_gradient(0.0F, -3.0F) == 0.0F);
 }
 
-void check_softmax(const Tensor& logits, int label) {
-  const ReferenceLoss expected = softmax_cross_entropy(logits, {label}, 0.125);
+void check_softmax(const Tensor& logits, int label, float smoothing = 0) {
+  const ReferenceLoss expected = softmax_cross_entropy(logits, {label}, 0.125, smoothing);
   const std::vector<float> row = to_floats(logits.values);
   std::vector<float> gradient(row.size());
-  const RowLoss r = softmax_cross_entropy_row(row.data(), logits.c, label, 0.125F, gradient.data());
+  const RowLoss r =
+      softmax_cross_entropy_row(row.data(), logits.c, label, smoothing, 0.125F, gradient.data());
   const double spread = *std::max_element(logits.values.begin(), logits.values.end()) -
                         *std::min_element(logits.values.begin(), logits.values.end());
   // A logit's rounding counts by the spread of the logits; a sum, an exponential and a logarithm
@@ -87,7 +114,8 @@ void check_softmax(const Tensor& logits, int label) {
   CHECK(excess(to_doubles(gradient), expected.gradient.values,
                Vector(row.size(), 0.125 * (1 + spread * 0.25)), logits.c + 6) <= 1);
   CHECK(r.correct == (expected.correct == 1));
-  const RowLoss without = softmax_cross_entropy_row(row.data(), logits.c, label, 0.125F, nullptr);
+  const RowLoss without =
+      softmax_cross_entropy_row(row.data(), logits.c, label, smoothing, 0.125F, nullptr);
   CHECK(without.loss == r.loss);
 }
 
@@ -100,6 +128,28 @@ TEST_CASE("softmax cross entropy of a row", "[kernels]") {
   }
 }
 
+TEST_CASE("softmax cross entropy of smoothed labels", "[kernels]") {
+  for (const float smoothing : {0.1F, 0.5F, 0.99F}) {
+    for (const int classes : {1, 2, 10, 100}) {
+      for (const int label : {0, classes / 2, classes - 1}) {
+        CAPTURE(smoothing, classes, label);
+        const auto key = std::uint64_t(classes);
+        check_softmax(random_tensor(key, 1, {classes, 1, 1}, 3.0), label, smoothing);
+      }
+    }
+  }
+}
+
+TEST_CASE("without smoothing a class may be impossible", "[kernels]") {
+  const float logits[] = {2.0F, -INFINITY, 2.0F};
+  float gradient[3] = {};
+  CHECK(softmax_cross_entropy_row(logits, 3, 0, 0, 1, gradient).loss == std::log(2.0F));
+  CHECK(gradient[0] == -0.5F);
+  CHECK(gradient[1] == 0.0F);
+  CHECK(gradient[2] == 0.5F);
+  CHECK(softmax_cross_entropy_row(logits, 3, 0, 0.1F, 1, nullptr).loss == INFINITY);
+}
+
 TEST_CASE("softmax cross entropy does not overflow", "[kernels]") {
   Tensor logits(1, 3, 1, 1);
   logits.values = {1000, 998, -1000};
@@ -107,8 +157,8 @@ TEST_CASE("softmax cross entropy does not overflow", "[kernels]") {
   logits.values = {-5000, -5001, -4999};
   check_softmax(logits, 2);
   const float equal[] = {7.0F, 7.0F};
-  CHECK(softmax_cross_entropy_row(equal, 2, 0, 1, nullptr).correct);
-  CHECK_FALSE(softmax_cross_entropy_row(equal, 2, 1, 1, nullptr).correct);
+  CHECK(softmax_cross_entropy_row(equal, 2, 0, 0, 1, nullptr).correct);
+  CHECK_FALSE(softmax_cross_entropy_row(equal, 2, 1, 0, 1, nullptr).correct);
 }
 
 TEST_CASE("element hash: the order of summation is free, places and bits are not", "[kernels]") {

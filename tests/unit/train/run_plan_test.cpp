@@ -97,6 +97,12 @@ TEST_CASE("options that have no effect beside the others are named", "[config]")
   config.data.input = InputMode::stream;
   CHECK(idle_options(config) ==
         std::vector<std::string>{"--base-batch has no effect with --scale-lr none"});
+  config.given = {"lars-trust", "lars-epsilon"};
+  CHECK(idle_options(config) ==
+        std::vector<std::string>{"--lars-trust has no effect with --optimizer sgd",
+                                 "--lars-epsilon has no effect with --optimizer sgd"});
+  config.optimizer.optimizer = OptimizerChoice::lars;
+  CHECK(idle_options(config).empty());
 }
 
 TEST_CASE("The global batch counts ranks and micro-batches", "[run_plan]") {
@@ -254,6 +260,15 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
        "--momentum is 1: give a number at least 0 and below 1"},
       {[=](auto& c) { c.optimizer.momentum = nan; }, "--momentum"},
       {[](auto& c) { c.optimizer.weight_decay = -1e-4; }, "--weight-decay"},
+      {[](auto& c) { c.training.label_smoothing = 0.99; }},
+      {[](auto& c) { c.training.label_smoothing = 1; },
+       "--label-smoothing is 1: give a number at least 0 and below 1"},
+      {[](auto& c) { c.training.label_smoothing = -0.1; }, "--label-smoothing"},
+      {[](auto& c) { c.optimizer.lars_trust = 0; },
+       "--lars-trust is 0: give a number above 0 and at most 1"},
+      {[=](auto& c) { c.optimizer.lars_trust = nan; }, "--lars-trust"},
+      {[](auto& c) { c.optimizer.lars_epsilon = 0; }},
+      {[](auto& c) { c.optimizer.lars_epsilon = -1; }, "--lars-epsilon"},
       {[](auto& c) { c.optimizer.warmup_epochs = 3; }},
       {[](auto& c) { c.optimizer.warmup_epochs = 3.5; }, "--warmup-epochs"},
       {[](auto& c) { c.optimizer.warmup_epochs = -1; }, "--warmup-epochs"},
