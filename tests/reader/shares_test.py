@@ -1,5 +1,6 @@
 """Parts by speed: the program is asked (tests/unit/train/balance_test.cpp tests its rule), and runs of known ranks."""
 
+import json
 import sys
 import tempfile
 import unittest
@@ -147,6 +148,25 @@ class Runs(unittest.TestCase):
                 return 0.03 if rank == (0 if epoch == 3 else before) else 0
             found = self.shares(times_of((0.003, 0.003), odd=odd), steps_csv=False)
             self.assertEqual(found is not None, agree)
+
+    def test_without_steps_csv_one_stalled_step_in_each_epoch_makes_no_rank_slow(self):
+        """A mean would have rank 1 take 0.05 s more for each of ten steps."""
+        def odd(epoch, step, rank):
+            return 0.5 if (step, rank) == (5, 1) else 0
+        for steps_csv in (True, False):
+            self.assertIsNone(self.shares(times_of((0.003, 0.003), odd=odd), steps_csv=steps_csv))
+
+    def test_without_steps_csv_the_last_two_epochs_need_the_same_parts(self):
+        """A run that was resumed with another --balance between them."""
+        made = MadeRun(parts=(12, 12), images=240, epochs=3, times=times_of((0.002, 0.004)))
+        document = made.document()
+        for parts, known in (([12, 12], True), ([13, 11], False)):
+            document["epochs"][1]["batch_per_rank"] = parts
+            with tempfile.TemporaryDirectory() as folder:
+                file = made.write(folder)
+                (file.parent / "steps.csv").unlink()
+                file.write_text(json.dumps(document), encoding="utf-8")
+                self.assertEqual(shares_to_change([read_run(file)])[0] is not None, known)
 
     def test_less_than_three_full_steps_tell_nothing(self):
         for images, known in ((48, False), (60, False), (72, True)):
