@@ -7,11 +7,14 @@ usage: plot_confusion.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 
 from reader import start
 from reader.base.files import save_figure
-from reader.charts.report_file import checked_evaluation
+from reader.base.json_view import InputFile, JsonView
+from reader.runs.evaluation import evaluation_of
+
+REMEDY = "draw what `rueda evaluate --json` wrote"
 
 
 def draw(record, picture):
-    evaluation = checked_evaluation(record, "the record")
+    evaluation = evaluation_of(JsonView(record, InputFile("the record", REMEDY)))
     from reader.charts import confusion  # needs matplotlib
 
     chart = confusion.chart("confusion", record["config"]["model"], evaluation)
@@ -19,4 +22,4 @@ def draw(record, picture):
 
 
 if __name__ == "__main__":
-    start.run_on_input("plot_confusion", __doc__, draw, "draw what `rueda evaluate --json` wrote")
+    start.run_on_input("plot_confusion", __doc__, draw, REMEDY)

@@ -682,6 +682,7 @@ class Files(unittest.TestCase):
             (whole.replace('"ranks": 2,', '"ranks": 0,', 1), "series[0].points[1].ranks"),
             (whole.replace('"rows": [["resnet20", ', '"rows": [["resnet20", 1, '), "tables[0]"),
             (whole.replace('"show": "text"', '"show": {}'), "tables[0]"),
+            (whole.replace('"comparison": null', '"comparison": {"tables": [{"columns": [], "rows": [[1]]}]}'), "comparison.tables[0].rows[0]"),
             (whole.replace('"forward": 0.03', '"forward": 1e308'), "1e+308 is larger than anything measured; write"),
         ):
             (self.folder / "report.json").write_text(text, encoding="utf-8")

@@ -106,7 +106,7 @@ MUTATIONS = [
     (S + "figures.py", "point.ranks * point.epoch.value", "point.epoch.value", READER),
     (S + "figures.py", "[rank.full_compute.median for", "[rank.full_compute.max for", READER),
     (S + "losses.py", "figures.waits.waiting - share", "figures.waits.transfer - share", READER),
-    (S + "efficiency.py", "return run.world_size() * efficiency_of(run).useful_mean", "return efficiency_of(run).useful_mean",
+    (S + "efficiency.py", "return run.world_size() * middle_epoch(run).efficiency.useful_mean", "return middle_epoch(run).efficiency.useful_mean",
      READER),
     (S + "observation.py", "ordered[(len(ordered) - 1) // 2]", "repeats[0]", READER),
     (S + "observation.py", "if repeat is not middle", "if repeat is not repeats[-1]", READER),

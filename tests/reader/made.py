@@ -5,7 +5,7 @@ from reader.base.statistics import Spread, spread_of
 from reader.base.estimate import Estimate
 from reader.runs.epochs import AllSteps, EpochFigures, RunSummary, Score, StepBreakdown
 from reader.runs.noise import GradientNoise
-from reader.runs.run import RankInfo, RunConfig, RunResult
+from reader.runs.run import RankInfo, RunResult
 
 
 def _steps(kind, phases, steps, wait, transfer, add):
@@ -20,7 +20,7 @@ def made_run(model="net", ranks=1, rank_batch=10, images=100, epochs=(1.5, 1.0),
     """epochs: seconds; step: seconds of a full step, of which the steady epochs have `full_steps`; phases: seconds of an
     epoch; wait, transfer, add: seconds per step."""
     phases = phases or {}
-    run = RunResult(config=RunConfig(model=model, image_size=32), outcome="completed", train_images=images,
+    run = RunResult(model=model, image_size=32, outcome="completed", train_images=images,
                     global_batch=ranks * rank_batch, rank_batches=[rank_batch] * ranks, memory_bytes=1e6)
     run.ranks = [RankInfo(rank=n, host="node1", backend="cpu", device="CPU A", threads=threads, cores=cores)
                  for n in range(ranks)]

@@ -11,6 +11,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from made import made_run  # noqa: E402
@@ -32,9 +34,14 @@ def machine_of(runs, benches=(), gamma=None):
     return Measurements(list(runs), list(benches)).fit(gamma)
 
 
+def fit_rows(rows):
+    """`rows`: (a, b, y) of each measurement."""
+    return fit_pair(*numpy.array(rows, dtype=float).reshape(-1, 3).T)
+
+
 class Pairs(unittest.TestCase):
     def test_two_costs_are_found_again(self):
-        fit = fit_pair([(1, 2, 4), (2, 100, 56), (5, 1, 15.5)])
+        fit = fit_rows([(1, 2, 4), (2, 100, 56), (5, 1, 15.5)])
         self.assertTrue(fit.separable)
         self.assertAlmostEqual(fit.first, 3)
         self.assertAlmostEqual(fit.second, 0.5)
@@ -42,7 +49,7 @@ class Pairs(unittest.TestCase):
 
     def test_errors_count_as_well_as_what_was_measured(self):
         # x in x = 1 and x = 3: least squares of (x-1)/1 and (x-3)/3 is (1 + 1/3) / (1 + 1/9) = 1.2.
-        fit = fit_pair([(0, 1, 1), (0, 1, 3)])
+        fit = fit_rows([(0, 1, 1), (0, 1, 3)])
         self.assertFalse(fit.separable)
         self.assertEqual(fit.first, 0)
         self.assertAlmostEqual(fit.second, 1.2)
@@ -51,13 +58,13 @@ class Pairs(unittest.TestCase):
     def test_no_cost_is_negative(self):
         # Through (1, 1) and (2, 3) goes -1 + 2 b; without the first: x with x/1 - 1 and 2x/3 - 1.
         only = (1 + 2 / 3) / (1 + 4 / 9)
-        fit, other = fit_pair([(1, 1, 1), (1, 2, 3)]), fit_pair([(1, 1, 1), (2, 1, 3)])
+        fit, other = fit_rows([(1, 1, 1), (1, 2, 3)]), fit_rows([(1, 1, 1), (2, 1, 3)])
         self.assertEqual((fit.first, other.second), (0, 0))
         self.assertAlmostEqual(fit.second, only)
         self.assertAlmostEqual(other.first, only)
         # Rows without a time do not count.
-        self.assertEqual(fit_pair([]).second, 0)
-        self.assertEqual(fit_pair([(1, 1, 0), (1, 1, -1), (1, 1, math.nan)]).second, 0)
+        self.assertEqual(fit_rows([]).second, 0)
+        self.assertEqual(fit_rows([(1, 1, 0), (1, 1, -1), (1, 1, math.nan)]).second, 0)
 
 
 class Links(unittest.TestCase):

@@ -67,7 +67,7 @@ def computing_run(ranks, batch, micro_batches):
     phases = {"load": 0.001 * images, "copy": 0.0005 * images, "forward": 0.3 * compute, "loss": 0.1 * compute,
               "backward": 0.6 * compute, "all_reduce": 99, "optimizer": 0.004, "other": 0.003}
     run = made_run(model="resnet20", ranks=ranks, rank_batch=images, images=ranks * images, phases=phases)
-    run.config.accumulate = micro_batches
+    run.micro_batches = micro_batches
     return run
 
 

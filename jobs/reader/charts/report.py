@@ -12,7 +12,6 @@ Curve = namedtuple("Curve", "known points")
 """In how many epochs a figure is known, and [(epoch, value)] of those that are drawn."""
 
 _LARGEST = 1e30
-IMAGE_BYTES = 32 * 32 * 3
 
 
 def number(value):
@@ -111,8 +110,6 @@ def run_of(report, point):
 
 def tables_of(report):
     """All tables: (heading of their part, tables)."""
-    layouts = report.get("layouts")
-    parts = [("Tables", entries(report, "tables"))]
-    for layout in layouts if isinstance(layouts, dict) else ():
-        parts.append((f"Layout {text(layout)}", entries(layouts, layout)))
-    return [(heading, tables) for heading, tables in parts if tables]
+    parts = {"Tables": report.get("tables"),
+             **{f"Layout {text(name)}": tables for name, tables in (report.get("layouts") or {}).items()}}  # fmt: skip
+    return [(heading, tables) for heading, tables in parts.items() if tables]

@@ -3,7 +3,7 @@
 import math
 from collections import namedtuple
 
-from ..runs.run import folder_name, model_of
+from ..runs.run import folder_name
 
 MOST_CURVE_POINTS = 500
 """More epochs than a picture can show."""
@@ -47,15 +47,5 @@ def learned_json(run):
     """One of `runs` in report.json."""
     curves = learning_of(run)
     learning = {name: one._asdict() if isinstance(one, Curve) else one for name, one in curves.items()}
-    return {"path": run_path(run), "name": folder_name(run.file), "model": model_of(run), "learning": learning,
-            "evaluation": _evaluation_json(run.evaluation)}  # fmt: skip
-
-
-def _evaluation_json(evaluation):
-    if evaluation is None:
-        return None
-    score = evaluation.score
-    return {"weights": evaluation.weights, "val_loss": score.loss, "val_accuracy": score.accuracy,
-            "val_samples": score.samples, "val_seconds": score.seconds, "confusion": evaluation.confusion,
-            "classes": list(map(vars, evaluation.classes)),
-            "samples": {"first": list(map(vars, evaluation.first)), "mistakes": list(map(vars, evaluation.mistakes))}}  # fmt: skip
+    return {"path": run_path(run), "name": folder_name(run.file), "model": run.model, "learning": learning,
+            "evaluation": run.evaluation}  # fmt: skip

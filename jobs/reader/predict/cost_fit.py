@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from ..base.definitions import DEFINITIONS
 from ..base.statistics import each_once
 from ..base.text import count_text, printable
-from ..runs.run import image_size_of, model_of
 from ..start import Unusable
 from ..study.observation import machine_of, observe
 from .ask import forecast_epochs, networks
@@ -59,7 +58,7 @@ class CostFit:
 
     def is_of(self, run):
         """Whether the network that the model is for was run."""
-        return (self.network, self.image_size, self.classes) == (model_of(run), image_size_of(run), run.classes)
+        return (self.network, self.image_size, self.classes) == (run.model, run.image_size, run.classes)
 
 
 def _words(names):
@@ -80,7 +79,7 @@ def usable_runs(runs, notes):
 
 def _network_that_ran(runs, wanted):
     """The network whose runs are fitted."""
-    names = {model_of(run) for run in runs}
+    names = {run.model for run in runs}
     if wanted in names or not names:
         return wanted
     if len(names) == 1:
@@ -92,7 +91,7 @@ def _network_that_ran(runs, wanted):
 
 
 def _require_one_kind(runs):
-    kinds = {f"{run.ranks[0].backend} in {run.precision} at {image_size_of(run)} pixels with {run.classes} classes"
+    kinds = {f"{run.ranks[0].backend} in {run.precision} at {run.image_size} pixels with {run.classes} classes"
              for run in runs}
     if len(kinds) > 1:
         raise Unusable(f"the runs to fit the compute time to are not of one kind: {_words(kinds)}; give those of one")
@@ -140,7 +139,7 @@ class Fitting:
     def __init__(self, runs, benches, target, given):
         self.target, self.given, self.runs = target, given, runs
         ran = _network_that_ran(runs, target.model)
-        self._chosen = [run for run in runs if model_of(run) == ran]
+        self._chosen = [run for run in runs if run.model == ran]
         _require_one_kind(self._chosen)
         _require_one_machine(self._chosen)
         self._set_network(target, ran)
@@ -154,7 +153,7 @@ class Fitting:
             raise Unusable("nothing to predict from: name directories of runs, as in rueda predict runs/; or give "
                            "--model, --compute, --batch-per-rank, --alpha and --bandwidth")
         first = self._chosen[0] if self._chosen else None
-        self.image_size = target.image_size or (image_size_of(first) if first else _USUAL_IMAGE_SIZE)
+        self.image_size = target.image_size or (first.image_size if first else _USUAL_IMAGE_SIZE)
         self.classes = target.classes or (first.classes if first else DEFINITIONS["usual_classes"])
 
     def _names(self):
@@ -164,7 +163,7 @@ class Fitting:
         """(of FLOPs, of parameters) of the network that the model is for and the one that ran; None if they are one."""
         wanted = self._names()
         first = self._chosen[0] if self._chosen else None
-        ran = (model_of(first), image_size_of(first), first.classes) if first else wanted
+        ran = (first.model, first.image_size, first.classes) if first else wanted
         known = networks(each_once([wanted, ran]))  # an unknown network is refused
         if ran == wanted:
             return None
@@ -224,7 +223,7 @@ class Fitting:
         ran, notes = self._chosen[0], []
         if not fit.fit.separable:
             fixed = "0" if self.given.fixed is None else "given"
-            batch = ran.global_batch // ran.world_size() // ran.config.accumulate
+            batch = ran.global_batch // ran.world_size() // ran.micro_batches
             notes.append(
                 f"All runs had {batch} images in a micro-batch, so the fit cannot separate t0, the time that does not "
                 f"depend on the batch, from t1: t0 is taken as {fixed}. This makes predictions of other batches and of "
@@ -233,7 +232,7 @@ class Fitting:
             classes = "" if self.classes == ran.classes else f" with {self.classes} classes"
             notes.append(
                 f"{self.network} at {self.image_size} pixels{classes} was not run: its time of an image is that of "
-                f"{model_of(ran)} at {image_size_of(ran)} pixels times {self._flops[0]:.3g}, the ratio of FLOPs. This "
+                f"{ran.model} at {ran.image_size} pixels times {self._flops[0]:.3g}, the ratio of FLOPs. This "
                 "assumes the same FLOPs a second for both.")
         return notes
 

@@ -36,7 +36,7 @@ def _solve(a, b):
     return 0.0, (sum_b / bb if bb > 0 else 0.0), False
 
 
-def fit_pair_of(a, b, y):
+def fit_pair(a, b, y):
     """Of arrays, each element a measurement. Those whose y is not positive are left out; all 0 if none are left."""
     import numpy
 
@@ -47,13 +47,6 @@ def fit_pair_of(a, b, y):
     first, second, separable = _solve(a, b)
     errors = a * first + b * second - 1
     return PairFit(first, second, separable, math.sqrt(float((errors * errors).mean())))
-
-
-def fit_pair(rows):
-    """`rows`: (a, b, y) of each measurement."""
-    import numpy
-
-    return fit_pair_of(*numpy.array(rows, dtype=float).reshape(-1, 3).T)
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,7 @@ class StepTimes:
 
         self.runs = runs
         table = numpy.array([(
-            run.config.accumulate, _mean_batch(run), run.summary.full_step.steps, _compute_of(run),
+            run.micro_batches, _mean_batch(run), run.summary.full_step.steps, _compute_of(run),
             _seconds_of(run, "backward"), _seconds_of(run, "load", "copy"), _seconds_of(run, "optimizer", "other"))
             for run in runs], dtype=float).reshape(-1, 7)  # fmt: skip
         self._full = (table[:, 2] > 0) & (table[:, 3] > 0)
@@ -101,7 +94,7 @@ class StepTimes:
                            "runs that finished an epoch, with a batch that is not larger than the data set, or "
                            "--compute")
         micro, batch, compute = self._micro[used], self._batch[used], self._compute[used]
-        fit = fit_pair_of(numpy.ones(len(batch)), batch / micro, compute / micro)
+        fit = fit_pair(numpy.ones(len(batch)), batch / micro, compute / micro)
         model = ComputeModel(fit.first, fit.second, float(self._backward[used].sum() / compute.sum()),
                              float(self._input[used].sum() / batch.sum()), float(self._update[used].mean()))
         return ComputeFit(model, fit, int(used.sum()))

@@ -9,7 +9,7 @@ from ..base.definitions import DEFINITIONS
 from ..base.json_view import InputFile, read_json
 from ..base.statistics import median_of, quantile
 from .ask import ring_coefficients
-from .fits import PairFit, fit_pair_of
+from .fits import PairFit, fit_pair
 from .model import Link
 
 _SCHEMA = DEFINITIONS["files"]["bench"]
@@ -173,7 +173,7 @@ class _Sums:
 
         of_record = self.total[which] - self.added[which] * gamma
         messages = numpy.where(self.run[which] < 0, of_record, self.messages[which])
-        return fit_pair_of(self.alpha[which], self.beta[which], messages)
+        return fit_pair(self.alpha[which], self.beta[which], messages)
 
 
 class Measurements:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from ..runs.places import load_study
-from ..runs.run import model_of
 from ..start import Unusable
 from .ask import simulate_sums
 from .certainty import apply_all, certainty_of
@@ -74,12 +73,12 @@ class Prediction:
 
     def _example(self):
         """The run that the scenario follows where nothing is given; None without runs."""
-        own = [run for run in self.runs if model_of(run) == self.fit.network]
+        own = [run for run in self.runs if run.model == self.fit.network]
         return (own or self.runs or [None])[0]
 
     def _schedule(self):
         run, mb, fit = self._example(), self.options.bucket_mb, self.fit
-        as_run = run and mb is None and (model_of(run), run.classes) == (fit.network, fit.classes)
+        as_run = run and mb is None and (run.model, run.classes) == (fit.network, fit.classes)
         sizes = tuple(run.bucket_bytes) if as_run else ()
         return Schedule(fit.network, fit.image_size, fit.classes, sizes, USUAL_BUCKET_MB if mb is None else mb)
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from ..runs.run import balance_of, batches_of, image_size_of, model_of, steady_epochs
+from ..runs.run import balance_of, batches_of, steady_epochs
 from ..study.observation import observe
 from .model import Scenario, Schedule
 
@@ -38,7 +38,7 @@ def drops_last(run):
 
 def schedule_of(run):
     """The buckets as the run had them; as training cuts them without the option where they are not recorded."""
-    network = model_of(run), image_size_of(run), run.classes
+    network = run.model, run.image_size, run.classes
     return Schedule(*network, tuple(run.bucket_bytes), USUAL_BUCKET_MB)
 
 
@@ -51,7 +51,7 @@ def scenario_of(run):
     """The same ranks, batch, parts, images, micro-batches, buckets, sums and overlap. Raises ValueError if the run
     has no epoch."""
     return Scenario(schedule_of(run), run.world_size(), run.global_batch, int(observe(run).images),
-                    run.config.accumulate, _algorithm_of(run), run.overlaps, _parts_of(run))
+                    run.micro_batches, _algorithm_of(run), run.overlaps, _parts_of(run))
 
 
 def equal_parts(run):

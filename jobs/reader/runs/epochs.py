@@ -66,13 +66,15 @@ class EfficiencySeconds:
     def parallel(self):
         return quotient(self.useful_mean, self.seconds)
 
+    def mean_with(self, other):
+        return EfficiencySeconds(*((own + its) / 2 for own, its in zip(vars(self).values(), vars(other).values())))
+
 
 @dataclass
 class BucketFigures:
     """One bucket of gradients, over steps and ranks."""
 
     bytes: float = math.nan
-    queued: Spread = field(default_factory=Spread)  # from the moment it was complete until its all-reduce began
     busy: Spread = field(default_factory=Spread)  # in the all-reduce
     wait: Spread = field(default_factory=Spread)  # of this, for later ranks
     transfer: Spread = field(default_factory=Spread)
@@ -170,7 +172,6 @@ class RunSummary:
     all_steps: AllSteps = field(default_factory=AllSteps)
     startup_seconds: float = math.nan
     training_seconds: float = math.nan
-    evaluation_seconds: float = math.nan
     total_seconds: float = math.nan
     seconds_to_target: float = None
 
@@ -217,7 +218,7 @@ def _read_kind(j, name, slowest):
 
 def _read_bucket(j):
     size = float(j.count("bytes")) if j.has("bytes") else math.nan
-    return BucketFigures(size, *(_spread_of(j, name) for name in ("queued", "busy", "wait", "transfer", "add")))
+    return BucketFigures(size, *(_spread_of(j, name) for name in ("busy", "wait", "transfer", "add")))
 
 
 def _read_communication(steps, j):
@@ -271,12 +272,8 @@ def _read_rank(j):
 def _read_scores(epoch, j):
     epoch.train = Score(j.number_if_any("loss"), j.number_if_any("accuracy"), j.count("samples"), epoch.seconds)
     if j.has("val_loss"):
-        epoch.test = read_test_score(j)
-
-
-def read_test_score(j):
-    samples = j.count("val_samples") if j.has("val_samples") else 0
-    return Score(j.number_if_any("val_loss"), j.number_if_any("val_accuracy"), samples, j.number_if_any("val_seconds"))
+        epoch.test = Score(j.number_if_any("val_loss"), j.number_if_any("val_accuracy"), _count_if_any(j, "val_samples"),
+                           j.number_if_any("val_seconds"))
 
 
 def read_epoch(j):
@@ -317,18 +314,8 @@ def read_summary(j):
     summary.full_step = _read_kind(j, "steady_full_step", "steady_full_step_seconds")
     summary.efficiency = _read_efficiency(j, "steady_efficiency", summary.epoch_seconds)
     summary.all_steps = _read_all_steps(j, "steady_communication", "steady_input")
-    for name in ("startup_seconds", "training_seconds", "evaluation_seconds", "total_seconds"):
+    for name in ("startup_seconds", "training_seconds", "total_seconds"):
         setattr(summary, name, j.number_if_any(name))
     if j.has("seconds_to_target"):
         summary.seconds_to_target = j.number("seconds_to_target")
     return summary
-
-
-def median_epoch(epochs):
-    """The EfficiencySeconds of median `seconds`; of an even count the means of the middle two. NaN where there are none."""
-    if not epochs:
-        return EfficiencySeconds()
-    ordered = sorted(epochs, key=lambda one: one.seconds)
-    middle, other = ordered[len(ordered) // 2], ordered[(len(ordered) - 1) // 2]
-    return EfficiencySeconds(*((getattr(middle, name) + getattr(other, name)) / 2
-                               for name in ("useful_mean", "useful_max", "ideal_network", "seconds")))

@@ -1,58 +1,25 @@
 """evaluation.json: what `rueda evaluate --json` wrote of a network's answers (docs/weights.md)."""
 
-import math
 import re
-from dataclasses import dataclass, field
 
 from ..base.definitions import FILES
 from ..base.json_view import InputFile, read_json
-from .epochs import Score, read_test_score
 
 NAME, SCHEMA, VERSION = (FILES["evaluation"][key] for key in ("name", "schema", "version"))
 _REMEDY = "write it again with rueda evaluate --json, or remove it"
-_RGB = re.compile("[0-9a-f]{%d}" % (2 * 32 * 32 * 3))
+_RGB = re.compile("[0-9a-f]{%d}" % (2 * 32 * 32 * 3))  # 32 x 32 x 3 bytes, row by row, two digits each
 
 
-@dataclass
-class ClassScore:
-    """How a class of the test images fared."""
-
-    name: str = ""
-    images: int = 0
-    correct: int = 0
-    predicted: int = 0  # images of all classes that were taken for it
-
-
-@dataclass
-class SampleImage:
+def _sample(j, classes):
     """A test image with what it was taken for."""
-
-    image: int = 0  # its place in the test set
-    label: int = 0
-    predicted: int = 0
-    probability: float = math.nan  # of the predicted class
-    rgb: str = ""  # 32 x 32 x 3 bytes, row by row, as two hexadecimal digits each
-
-
-@dataclass
-class EvaluationRecord:
-    weights: str = ""  # path of their file
-    score: Score = field(default_factory=Score)
-    confusion: list = field(default_factory=list)  # rows are classes, columns predicted ones
-    classes: list = field(default_factory=list)
-    first: list = field(default_factory=list)  # of SampleImage: the first of the test set
-    mistakes: list = field(default_factory=list)  # those with the highest probability
-
-
-def _read_sample(j, classes):
-    sample = SampleImage(j.count("image"), j.at("label").whole(0, classes - 1), j.at("predicted").whole(0, classes - 1),
-                         j.number_if_any("probability"), j.raw_text("rgb"))
-    if not _RGB.fullmatch(sample.rgb):
+    if not _RGB.fullmatch(j.raw_text("rgb")):
         j.at("rgb").refuse("is no image of 32 x 32 pixels")
-    return sample
+    return {"image": j.count("image"), "label": j.at("label").whole(0, classes - 1),
+            "predicted": j.at("predicted").whole(0, classes - 1), "probability": j.number_if_any("probability"),
+            "rgb": j.raw_text("rgb")}
 
 
-def _read_confusion(j, classes):
+def _confusion(j, classes):
     """What those who draw rely on: as many rows and columns as classes."""
     rows = j.elements("confusion")
     if len(rows) != classes:
@@ -63,18 +30,22 @@ def _read_confusion(j, classes):
     return [[cell.count() for cell in row.elements()] for row in rows]
 
 
-def read_evaluation(file):
-    """Raises Unusable naming file, field and remedy."""
-    j = read_json(InputFile(file, _REMEDY))
-    j.require_schema(SCHEMA, VERSION, NAME)
-    record = EvaluationRecord(j.text_if_any("weights"), read_test_score(j))
+def evaluation_of(j):
+    """The part of the JsonView that reports show, as a dict of the same keys; unknown numbers are NaN. Rows of `confusion`
+    are classes, its columns predicted ones. Raises Unusable."""
     classes = j.elements("classes")
     if not classes:
         j.at("classes").refuse("has no class")
-    record.confusion = _read_confusion(j, len(classes))
-    record.classes = [ClassScore(one.raw_text("name"), one.count("images"), one.count("correct"), one.count("predicted"))
-                      for one in classes]
-    samples = j.part("samples")
-    record.first = [_read_sample(one, len(classes)) for one in samples.items("first")]
-    record.mistakes = [_read_sample(one, len(classes)) for one in samples.items("mistakes")]
-    return record
+    samples = {name: [_sample(one, len(classes)) for one in j.part("samples").items(name)] for name in ("first", "mistakes")}
+    return {"weights": j.text_if_any("weights"), "val_loss": j.number_if_any("val_loss"),
+            "val_accuracy": j.number("val_accuracy"), "val_samples": j.count("val_samples"),
+            "val_seconds": j.number_if_any("val_seconds"), "confusion": _confusion(j, len(classes)),
+            "classes": [{"name": one.raw_text("name"), **{key: one.count(key) for key in ("images", "correct", "predicted")}}
+                        for one in classes], "samples": samples}  # fmt: skip
+
+
+def read_evaluation(file):
+    """evaluation_of a file. Raises Unusable naming file, field and remedy."""
+    j = read_json(InputFile(file, _REMEDY))
+    j.require_schema(SCHEMA, VERSION, NAME)
+    return evaluation_of(j)

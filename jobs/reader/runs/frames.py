@@ -40,9 +40,9 @@ def _last_test(run):
 def _row_of_run(name, run):
     test, summary = _last_test(run), run.summary
     return {
-        "run": name, "model": run.config.model, "image_size": run.config.image_size, "backend": run.ranks[0].backend,
+        "run": name, "model": run.model, "image_size": run.image_size, "backend": run.ranks[0].backend,
         "ranks": run.world_size(), "hosts": run.hosts(), "host": run.ranks[0].host, "device": run.ranks[0].device,
-        "global_batch": run.global_batch, "rank_batch": mean_of(run.rank_batches), "micro_batches": run.config.accumulate,
+        "global_batch": run.global_batch, "rank_batch": mean_of(run.rank_batches), "micro_batches": run.micro_batches,
         "precision": run.precision, "all_reduce": run.all_reduce, "overlap": run.overlaps, "images": run.train_images,
         "epochs": len(run.epochs), "outcome": run.outcome, "epoch_seconds": summary.epoch_seconds,
         "images_per_second": summary.images_per_second, "full_step_seconds": summary.full_step.slowest.median,

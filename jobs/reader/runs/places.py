@@ -11,7 +11,7 @@ from ..base.json_view import InputFile, read_json
 from ..start import Unusable, path_of
 from . import evaluation
 from .run import NAME as RUN_NAME
-from .run import model_of, read_run
+from .run import read_run
 
 ATTEMPT_NAME = "attempt.json"
 _NAMES = (RUN_NAME, ATTEMPT_NAME, evaluation.NAME)
@@ -138,7 +138,7 @@ def load_study(places):
                 if os.path.normpath(place) in (os.path.normpath(file), os.path.normpath(os.path.dirname(file))):
                     raise
                 study.unreadable.append(Unreadable(Path(file), str(error)))
-    study.runs.sort(key=lambda run: depth_of(model_of(run)))
+    study.runs.sort(key=lambda run: depth_of(run.model))
     if places and not (study.runs or study.empty_runs or study.failed):
         _refuse_places(places, study)
     return study

@@ -10,7 +10,7 @@ from ..start import Unusable, path_of
 from .places import ATTEMPT_NAME, read_attempt
 from .records import Remark
 from .run import NAME as RUN_NAME
-from .run import folder_name, model_of
+from .run import folder_name
 
 NAME = "study.json"
 _SCHEMA, _VERSION = "rueda-study", 1
@@ -100,7 +100,7 @@ def _remark_on_run(run, entry):
     """A run in the directory of an entry has its model, ranks and, but for a sweep's larger ones, its batch."""
     batch = run.global_batch if entry.kind == "global" else run.global_batch // run.world_size()
     wanted = [entry.model.lower(), entry.ranks] + ([] if entry.factor else [entry.batch])
-    found = [model_of(run), run.world_size()] + ([] if entry.factor else [batch])
+    found = [run.model, run.world_size()] + ([] if entry.factor else [batch])
     if wanted == found:
         return []
     return [Remark("plan-differs", [str(run.file)], f"{printable(folder_name(run.file))}: the plan has "

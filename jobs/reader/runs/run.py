@@ -24,21 +24,11 @@ class RankInfo:
     """One rank and its device."""
 
     rank: int = 0
-    local_rank: int = 0
     host: str = ""
     backend: str = ""  # "cpu", "cuda" or "timed"
     device: str = ""  # processor or GPU name
     threads: int = 1
     cores: float = 1.0  # that this rank may use, shared ones counted in part
-
-
-@dataclass
-class RunConfig:
-    """What of the configuration everybody asks for; all options are in RunResult.options."""
-
-    model: str = ""
-    image_size: int = 32  # pixels
-    accumulate: int = 1  # micro-batches of a step
 
 
 @dataclass
@@ -58,12 +48,13 @@ class RunResult:
     run.json gives it: a text, a number, a truth value, or None where it was not given."""
 
     file: Path = None
-    config: RunConfig = field(default_factory=RunConfig)
+    model: str = ""
+    image_size: int = 32  # pixels
+    micro_batches: int = 1  # of a step
     options: dict = field(default_factory=dict)
     precision: str = ""
     command_line: str = ""
     started_at: str = ""  # ISO 8601, UTC
-    working_directory: str = ""
     versions: dict = field(default_factory=dict)  # component to version
     ranks: list = field(default_factory=list)  # of RankInfo
     train_images: int = 0
@@ -74,9 +65,7 @@ class RunResult:
     statistics: int = 0  # non-trainable
     train_flops_per_image: float = math.nan
     global_batch: int = 0
-    micro_batch: int = 0  # images of a rank's largest micro-batch in a full step
     rank_batches: list = field(default_factory=list)  # images of each rank in a full step, at last
-    steps_per_epoch: int = 0
     learning_rate: float = math.nan
     all_reduce: str = ""
     transport: str = ""
@@ -91,7 +80,7 @@ class RunResult:
     startup: dict = field(default_factory=dict)  # item to its Spread over ranks, in order
     epochs: list = field(default_factory=list)  # finished ones
     summary: RunSummary = field(default_factory=RunSummary)
-    evaluation: object = None  # of its weights, where its directory has one
+    evaluation: dict = None  # of its weights (evaluation_of), where its directory has one
     raw: dict = field(default_factory=dict, repr=False)  # the whole document, for what no attribute has
 
     def world_size(self):
@@ -112,15 +101,6 @@ class RunResult:
 def folder_name(file):
     """The name of the directory that a file of a run lies in."""
     return Path(file).parent.name or str(file)
-
-
-def model_of(run):
-    return run.config.model
-
-
-def image_size_of(run):
-    """Pixels."""
-    return run.config.image_size
 
 
 def lacks_cores(rank):
@@ -144,7 +124,7 @@ def _check_work(j):
 
 def _read_rank(j):
     info = RankInfo(host=j.text("host"), backend=j.text("backend"), device=j.text_if_any("device"))
-    for name in ("rank", "local_rank", "threads"):
+    for name in ("rank", "threads"):
         if j.has(name):
             setattr(info, name, j.whole(-(2**31), 2**31 - 1, name))
     info.cores = j.number_if_any("cores")
@@ -183,7 +163,7 @@ def _joined_compute(options):
 def _read_texts(run, j):
     run.outcome = j.text("outcome")
     run.failure = j.text_if_any("failure")
-    for name in ("command_line", "started_at", "working_directory"):
+    for name in ("command_line", "started_at"):
         if j.has(name):
             setattr(run, name, j.raw_text(name))
     run.versions = {name: version.text() for name, version in j.fields("versions")}
@@ -193,8 +173,7 @@ def _read_texts(run, j):
 
 def _read_model(run, j):
     model, data = j.at("model"), j.at("data")
-    run.config = RunConfig(model.text("name"), model.whole(-(2**31), 2**31 - 1, "image_size"),
-                           j.at("batch").count("micro_batches"))
+    run.model, run.image_size = model.text("name"), model.whole(-(2**31), 2**31 - 1, "image_size")
     run.train_flops_per_image = model.number_if_any("train_flops_per_image")
     for attribute, name in (("classes", "classes"), ("parameters", "trainable_parameters"),
                             ("statistics", "non_trainable_parameters")):
@@ -207,11 +186,8 @@ def _read_model(run, j):
 
 def _read_batch(run, j):
     batch = j.at("batch")
-    run.global_batch = batch.count("global")
+    run.global_batch, run.micro_batches = batch.count("global"), batch.count("micro_batches")
     run.rank_batches = [one.count() for one in batch.items("per_rank")]
-    for name in ("micro_batch", "steps_per_epoch"):
-        if batch.has(name):
-            setattr(run, name, batch.count(name))
     run.learning_rate = j.number_if_any("learning_rate")
 
 
@@ -313,11 +289,12 @@ def middle_epochs(run):
 
 
 def middle_epoch(run):
-    """The steady epoch of median time; of an even number the mean of the middle two. So its phases, communication and
-    energy are of its `seconds`, which are the median of all."""
+    """The steady epoch of median time; of an even number the mean of the middle two. So its phases, communication,
+    efficiency and energy are of its `seconds`, which are the median of all."""
     epochs = middle_epochs(run)
     middle, other = copy(epochs[-1]), epochs[0]
     middle.seconds = (middle.seconds + other.seconds) / 2
+    middle.efficiency = middle.efficiency.mean_with(other.efficiency)
     middle.energy = copy(middle.energy)
     middle.energy.gpus = (middle.energy.gpus + other.energy.gpus) / 2
     middle.energy.hosts = (middle.energy.hosts + other.energy.hosts) / 2

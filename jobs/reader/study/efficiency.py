@@ -4,20 +4,14 @@ import math
 
 from ..base.definitions import FACTORS
 from ..base.statistics import quotient
-from ..runs.epochs import median_epoch
-from ..runs.run import steady_epochs
+from ..runs.run import middle_epoch
 
 CAUSES = tuple(FACTORS)[1:-1]  # the four in the middle
 
 
-def efficiency_of(run):
-    """EfficiencySeconds of the median epoch."""
-    return median_epoch([epoch.efficiency for epoch in steady_epochs(run)])
-
-
 def useful_seconds(run):
     """Of all ranks together, in the median epoch."""
-    return run.world_size() * efficiency_of(run).useful_mean
+    return run.world_size() * middle_epoch(run).efficiency.useful_mean
 
 
 def factors_of(efficiency, before, after):
@@ -39,7 +33,7 @@ def least_factor(factors):
 
 def efficiency_factors(base, run):
     """Of one run against one of the fewest ranks."""
-    return factors_of(efficiency_of(run), useful_seconds(base), useful_seconds(run))
+    return factors_of(middle_epoch(run).efficiency, useful_seconds(base), useful_seconds(run))
 
 
 def costliest_factor(base_runs, runs):
@@ -50,6 +44,6 @@ def costliest_factor(base_runs, runs):
     extremes = {min(known), max(known)} if known else set()
     if len(known) < len(befores):
         extremes.add(math.nan)
-    found = {least_factor(factors_of(efficiency_of(run), before, useful_seconds(run)))
+    found = {least_factor(factors_of(middle_epoch(run).efficiency, before, useful_seconds(run)))
              for run in runs for before in extremes}
     return found.pop() if len(found) == 1 else None

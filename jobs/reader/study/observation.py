@@ -8,8 +8,7 @@ from ..base.definitions import options_by_timing
 from ..base.estimate import Estimate, exactly
 from ..base.statistics import median_of
 from ..base.text import added_to_list, setting_text
-from ..runs.run import (balance_of, image_size_of, includes_warm_up, is_disturbed, lacks_cores, least_core_share,
-                        steady_epochs)
+from ..runs.run import balance_of, includes_warm_up, is_disturbed, lacks_cores, least_core_share, steady_epochs
 
 
 class Processor(enum.Enum):
@@ -102,7 +101,7 @@ def observe(run):
     disturbed = any(is_disturbed(least_core_share(epoch)) for epoch in steady)
     steps = steady[0].steps
     return Observation(
-        source="rueda", model=run.config.model, processor=processor_of(run), image_size=image_size_of(run),
+        source="rueda", model=run.model, processor=processor_of(run), image_size=run.image_size,
         ranks=run.world_size(), hosts=run.hosts(), rank_batch=_common_batch(run), global_batch=run.global_batch,
         images=float(steady[0].train.samples), steps=steps, epoch=exactly(seconds),
         first_epoch=exactly(run.epochs[0].seconds), full_step=exactly(run.summary.full_step.slowest.median),

@@ -123,7 +123,7 @@ def batch_table(study, figures):
 
 
 def _run_row(run):
-    model, seconds, accuracy = run.config.model, None, None
+    model, seconds, accuracy = run.model, None, None
     if run.epochs:
         seen = observe(run)
         model += " (nothing computed)" * (seen.processor is Processor.timed)
