@@ -45,8 +45,9 @@ std::vector<std::size_t> images_ready_by(double moment, const std::vector<RankCo
   std::vector<std::size_t> images;
   for (std::size_t rank = 0; rank < costs.size(); ++rank) {
     const std::size_t limit = most.empty() ? global_batch : std::max<std::size_t>(most[rank], 1);
-    double fit = double(limit);
-    if (costs[rank].per_image > 0) fit = (moment - costs[rank].fixed) / costs[rank].per_image;
+    const double left = moment - costs[rank].fixed;
+    double fit = 1;
+    if (left > 0) fit = left / costs[rank].per_image;  // infinite where an image takes no time
     images.push_back(std::size_t(std::clamp(fit, 1.0, double(limit))));
   }
   return images;

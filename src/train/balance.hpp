@@ -35,7 +35,8 @@ double slowest_seconds(const std::vector<RankCost>& costs, const std::vector<std
 /// in turn goes to the rank that would be ready first with it, which is optimal
 /// because a rank's time only grows (Fox 1966, "Discrete optimization via marginal
 /// analysis"). Ranks that are alike differ by at most one image, the first ones
-/// having it. The global batch has an image for each rank and fits into `most`.
+/// having it, unless an image takes them no time. The global batch has an image for
+/// each rank and fits into `most`.
 std::vector<std::size_t> balanced_images(const std::vector<RankCost>& costs,
                                          std::size_t global_batch,
                                          const std::vector<std::size_t>& most = {});

@@ -73,6 +73,15 @@ TEST_CASE("images by speed: all finish together", "[balance]") {
   CHECK(balanced_images({{0, 1}}, 5) == Images{5});
 }
 
+TEST_CASE("an image may take a rank no time", "[balance]") {
+  CHECK(balanced_images({{0, 0}, {0, 1}}, 24) == Images{23, 1});
+  CHECK(balanced_images({{0, 0}, {0, 1}}, 24, {10, 99}) == Images{10, 14});
+  CHECK(balanced_images({{5.5, 0}, {0, 1}}, 24) == Images{19, 5});  // late, but at once
+  CHECK(balanced_images({{30, 0}, {0, 1}}, 24) == Images{1, 23});   // the other one is ready before
+  for (const RankCost& both : {RankCost{0, 0}, RankCost{2, 0}})
+    CHECK(sum(balanced_images({both, both, both}, 24)) == 24);
+}
+
 TEST_CASE("images in parts: what does not divide goes to the largest remainders", "[balance]") {
   CHECK(images_in_parts({2, 1}, 16) == Images{11, 5});  // 10.67, 5.33
   CHECK(images_in_parts({1, 2}, 16) == Images{5, 11});
@@ -88,6 +97,7 @@ TEST_CASE("no other cut of a batch is faster", "[balance]") {
   for (int i = 0; i < 60; ++i) {
     std::vector<RankCost> costs(2 + draw() % 2);
     for (RankCost& c : costs) c = {cost(draw) * 2, cost(draw)};
+    if (i % 5 == 0) costs[0].per_image = 0;
     const std::size_t batch = costs.size() + draw() % 24;
     Images most;
     if (i % 3 == 0) most.assign(costs.size(), batch / 2 + 1);
