@@ -263,6 +263,22 @@ class CheckpointTest(ProgramCase):
         rewrite(checkpoint, {"global-batch": 16, "batch-per-rank": 16, "help": True, "--": 1}, sizes=sizes)
         self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).err)
 
+    def test_the_option_for_the_batch_that_is_given_stands_for_the_recorded_other(self):
+        self.stopped(self.train("two", "--checkpoint-every", "1step", "RUEDA_INJECT=stop:0:3", ranks=1))
+
+        def batches(*words):
+            recipe = self.completed(self.alone("--resume", "two", *words, "--print-config")).out.splitlines()
+            return [line for line in recipe if line.startswith(("batch-per-rank", "global-batch"))]
+
+        self.assertEqual(batches(), ["global-batch = 16"])
+        self.assertEqual(batches("--batch-per-rank", "8"), ["batch-per-rank = 8"])
+        for checkpoint in (self.folder / "two" / "checkpoints").iterdir():
+            rewrite(checkpoint, {"batch-per-rank": "max", "global-batch": 0})
+        self.assertEqual(batches(), ['batch-per-rank = "max"'])
+        timed = ("--backend", "timed", "--compute", "1")
+        self.refused(self.alone("--resume", "two", *timed), "give --batch-per-rank a number")
+        self.assertEqual(batches(*timed, "--global-batch", "16"), ["global-batch = 16"])
+
     def test_what_does_not_fit_is_refused(self):
         self.stopped(self.train("mine", "--checkpoint-every", "1step", "RUEDA_INJECT=stop:0:3", ranks=1))
         before = (self.folder / "mine" / "run.json").read_bytes()

@@ -19,11 +19,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of the two options for the batch, the one that did not decide, or that another was given for.
-bool is_idle(const TrainConfig& config, const Json& options, const std::string& name) {
-  const Json global = options.value("global-batch", Json(0));
-  if (name == "global-batch") return global == 0 || config.given.contains("batch-per-rank");
-  return name == "batch-per-rank" && (global != 0 || config.given.contains("global-batch"));
+/// One of the two options for the batch where the other was given.
+bool is_idle(const TrainConfig& config, const std::string& name) {
+  if (name == "global-batch") return config.given.contains("batch-per-rank");
+  return name == "batch-per-rank" && config.given.contains("global-batch");
 }
 
 /// Whether this run writes the file that the option names.
@@ -111,7 +110,7 @@ void take_options(TrainConfig& config, const EarlierOptions& earlier, TakenBy by
   for (const TrainOption& option : train_options()) {
     const auto value = earlier.options.find(option.name);
     if (!may_take(option, by) || value == earlier.options.end() || value->is_null()) continue;
-    if (is_given(option, config) || is_idle(config, earlier.options, option.name)) continue;
+    if (is_given(option, config) || is_idle(config, option.name)) continue;
     if (!is_written(option, config)) take_option(config, option, *value, earlier);
   }
 }
