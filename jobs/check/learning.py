@@ -38,9 +38,13 @@ RECIPE = {
     "model": "resnet20", "batch-per-rank": MICRO, "momentum": 0.9, "weight-decay": 1e-4, "augment": "none",
     "normalize": "cifar10", "lr-schedule": "constant", "scale-lr": "none", "last-batch": "drop", "precision": "fp32",
 }  # fmt: skip
-RATES = tuple(0.0125 * 2**i for i in range(8))
-GOALS = (("loss", 0.6), ("loss", 0.5), ("loss", 0.4), ("accuracy", 0.8), ("accuracy", 0.82), ("accuracy", 0.84))
-MAIN_GOAL = GOALS[2]
+RATES = tuple(0.0125 * 2**i for i in range(14))
+FIRST = {"sgd": 0.1, "lars": 6.4}
+"""Where the search for the rate of a large batch begins, by optimizer: LARS multiplies rates by some hundredths."""
+GOALS = (
+    ("loss", 1.0), ("loss", 0.6), ("loss", 0.5), ("loss", 0.4), ("accuracy", 0.8), ("accuracy", 0.82), ("accuracy", 0.84),
+)  # fmt: skip
+MAIN_GOAL = GOALS[3]
 """Rates are compared by it, and a training ends once it has been reached."""
 PATIENCE = 1.3  # a rate is given up at so many times the images of the best one, and a goal at so many of the main goal
 
@@ -53,8 +57,9 @@ class Training:
         self.folder = Path(arguments.out, f"batch-{batch}", f"rate-{rate:g}-seed-{seed}")
 
     def settings(self):
+        other = {} if self.arguments.optimizer == "sgd" else {"optimizer": self.arguments.optimizer}
         return {
-            **RECIPE, "lr": self.rate, "seed": self.seed, "accumulate": self.batch // MICRO,
+            **RECIPE, **other, "lr": self.rate, "seed": self.seed, "accumulate": self.batch // MICRO,
             "image-size": self.arguments.image_size, "data-limit": self.arguments.data_limit,
             "eval-every": max(1, self.batch // 512),
         }  # fmt: skip
@@ -153,9 +158,9 @@ class Training:
         return new
 
 
-def first_rate(batch):
+def first_rate(batch, optimizer):
     """The place in RATES where a search begins: in proportion to small batches, constant for large ones."""
-    return min(range(len(RATES)), key=lambda i: abs(log2(RATES[i] * (1 + 64 / batch) / 0.1)))
+    return min(range(len(RATES)), key=lambda i: abs(log2(RATES[i] * (1 + 64 / batch) / FIRST[optimizer])))
 
 
 def search(arguments, batch):
@@ -170,7 +175,7 @@ def search(arguments, batch):
             needed[place] = examples_to(found, MAIN_GOAL)
         return bool(found)
 
-    best = first_rate(batch)
+    best = first_rate(batch, arguments.optimizer)
     if not attempt(best):
         return None
     while True:
@@ -221,6 +226,7 @@ def parse_arguments(words):
     parser.add_argument("--batches", default="32,64,128,256,512,1024,2048,4096", metavar="LIST", help="[%(default)s]")
     parser.add_argument("--base", type=int, default=128, metavar="B", help="the run that predicts [%(default)s]")
     parser.add_argument("--seeds", default="1,2,3", metavar="LIST", help="the first one for the rates [%(default)s]")
+    parser.add_argument("--optimizer", choices=FIRST, default="sgd", help="[%(default)s]")
     parser.add_argument("--image-size", type=int, default=32, help="[%(default)s]")
     parser.add_argument("--data-limit", type=int, default=12288, metavar="N", help="training images [%(default)s]")
     parser.add_argument("--noise-scale", type=int, default=1, metavar="N", help="as rueda's; 0: not measured [1]")

@@ -15,15 +15,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reader import start  # noqa: E402
 from reader.base.files import save_figure  # noqa: E402
-from reader.charts.style import settings, style_at  # noqa: E402
+from reader.charts.style import MEASURED, settings  # noqa: E402
 
 
-def draw_goal(axes, rows, base, look):
+def draw_goal(axes, rows, base):
     """Measured as markers with the seeds' range, predicted as a line with the range of the noise scale's interval."""
     measured = [row for row in rows if row[4]]
     sizes, images = [row[1] for row in measured], [row[4] for row in measured]
-    reach = [[row[4] - row[5] for row in measured], [row[6] - row[4] for row in measured]]
-    axes.errorbar(sizes, images, yerr=reach, color=look.colour, marker=look.marker, linestyle="", capsize=3, label="measured")
+    # A mean of one seed may be rounded to beside it.
+    reach = [[max(0, row[4] - row[5]) for row in measured], [max(0, row[6] - row[4]) for row in measured]]
+    axes.errorbar(sizes, images, yerr=reach, color=MEASURED, marker="o", linestyle="", capsize=3, label="measured")
     for column, dash, words in ((7, "--", "its epochs"), (10, ":", "its steps")):
         known = [row for row in rows if row[column]]
         if known:
@@ -35,33 +36,42 @@ def draw_goal(axes, rows, base, look):
                           color="#c4c4c4", alpha=0.5, linewidth=0)  # fmt: skip
 
 
-def draw(table, picture):
-    import matplotlib
-    from matplotlib.figure import Figure
+def finish(axes, sizes):
+    """Scales and ticks, for batches of these sizes."""
     from matplotlib.ticker import FuncFormatter, NullLocator
     from reader.charts.chart import horizontal_grid
 
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(sizes)
+    axes.xaxis.set_minor_locator(NullLocator())
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.tick_params(axis="x", rotation=45)
+    horizontal_grid(axes)
+
+
+def draw(table, picture):
+    import matplotlib
+    from matplotlib.figure import Figure
+
     goals = list(dict.fromkeys(row[0] for row in table["rows"] if row[4]))
+    columns = max(1, (len(goals) + 1) // 2)
     with matplotlib.rc_context(settings(11)):
-        figure = Figure(figsize=(3.7 * max(1, (len(goals) + 1) // 2), 7.4))
-        panels = figure.subplots(2, max(1, (len(goals) + 1) // 2), sharex=True, sharey=True, squeeze=False).flat
-        for number, (axes, goal) in enumerate(zip(panels, goals)):
+        figure = Figure(figsize=(1 + 3.2 * columns, 7.2))
+        panels = figure.subplots(2, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, goal in zip(panels.flat, goals):
             rows = [row for row in table["rows"] if row[0] == goal]
-            draw_goal(axes, rows, table["base"], style_at(number))
+            draw_goal(axes, rows, table["base"])
             axes.set_title(goal)
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log")
-            axes.set_xticks([row[1] for row in rows])
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-            axes.tick_params(axis="x", rotation=45)
-            axes.set_xlabel("images a step (log scale)")
+            finish(axes, [row[1] for row in rows])
+        for axes in panels[:, 0]:
             axes.set_ylabel("images to the goal (log scale)")
-            horizontal_grid(axes)
-            axes.legend(loc="upper left")
-        figure.tight_layout()
-        save_figure(figure, picture, dpi=140)
+        for axes in panels[-1]:
+            axes.set_xlabel("images a step (log scale)")
+        figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="lower center", ncol=3)
+        figure.tight_layout(rect=(0, 0.05, 1, 1))
+        save_figure(figure, picture, dpi=130)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 A batch is {"rate": its best rate, "seeds": {seed: found}}, with found as Training.read returns it.
 """
 
+import textwrap
 from math import exp, log
 from statistics import fmean
 
@@ -158,7 +159,8 @@ def noise_line(batches, base):
              for _, of in (runs[0]["noise"] if runs else [])]  # fmt: skip
     if not any(cell != "not determined" for cell in cells):
         return "The run that predicts determined no noise scale."
-    return f"Noise scale of the first run that predicts, by epoch, with its 90 % interval: {', '.join(cells)}."
+    words = f"Noise scale of the first run that predicts, by epoch, with its 90 % interval: {', '.join(cells)}."
+    return textwrap.fill(words, 118)
 
 
 def as_markdown(batches, base, goals, main_goal):

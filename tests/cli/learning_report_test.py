@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from rueda_runs import main
 
@@ -160,6 +161,27 @@ class Figures(unittest.TestCase):
         self.assertEqual(figures.noise_by_steps(20 * [row(32, 1, 300, 1)], 12288), [])
         self.assertEqual(figures.noise_by_steps(20 * [row(128, 4, 300, -1)], 12288), [])  # no gradient above the noise
         self.assertEqual(figures.noise_by_steps([{"global_samples": "128"}], 12288), [])  # of an older rueda
+
+
+class Writing(unittest.TestCase):
+    def test_figures_go_between_their_marks_and_nowhere_else(self):
+        with tempfile.TemporaryDirectory(prefix="rueda-learning-") as folder:
+            page = Path(folder, "learning.md")
+            arguments = learning.parse_arguments(["--base", "128"])
+            with mock.patch.object(learning, "PAGE", page), mock.patch.object(learning, "PICTURE", Path(folder, "a.svg")):
+                page.write_text(f"before\n{learning.BEGIN}\nold\n{learning.END}\nafter\n", encoding="utf-8")
+                for _ in range(2):
+                    learning.write(arguments, made(300, 300), "new")
+                    wanted = f"before\n{learning.BEGIN}\nnew\n{learning.END}\nafter\n"
+                    self.assertEqual(page.read_text(encoding="utf-8"), wanted)
+                lines = page.with_suffix(".csv").read_text(encoding="utf-8").splitlines()
+                self.assertEqual(lines[0], ",".join(report.COLUMNS))
+                self.assertEqual({line.count(",") for line in lines}, {len(report.COLUMNS) - 1})
+                self.assertIn("<!-- training loss 0.4 -->", Path(folder, "a.svg").read_text(encoding="utf-8"))
+                page.write_text("no marks\n", encoding="utf-8")
+                with self.assertRaisesRegex(learning.UsageError, "no place for figures"):
+                    learning.write(arguments, made(300, 300), "new")
+                self.assertEqual(page.read_text(encoding="utf-8"), "no marks\n")
 
 
 class Resuming(unittest.TestCase):
