@@ -145,7 +145,10 @@ void sgd_update(float* values, float* velocities, const float* gradients, std::s
 void lars_update(const LarsSlice& slice, const kernels::LarsStep& step, cudaStream_t stream) {
   LarsWork work{
       .arrays = {slice.values.data(), slice.velocities.data(), slice.gradients.data(), {}},
-      .step = step};
+      .step = step,
+      .value_squares = nullptr,
+      .gradient_squares = nullptr,
+      .tensors = {}};
   const std::size_t before = elements_before_packs<float>(
       work.arrays.values, work.arrays.velocities, work.arrays.gradients);
   for (std::size_t first = 0; first < slice.tensors.size(); first += LarsWork::kMost) {
