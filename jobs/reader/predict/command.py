@@ -19,6 +19,7 @@ _MOST_CLASSES = 100_000
 _MOST_PIXELS = 4096
 _MOST_OF_A_NODE = 1_000_000
 _MOST_BUCKET_MB = 1e6
+_MOST_NOISE = 1e12
 _EXAMPLE = """  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x
   rueda predict runs/ --cross-validate
   rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 \\
@@ -77,7 +78,12 @@ def _add_machine(group):
                             "alone: for ranks that share each batch by their speed (train --balance speed)")
 
 
-def _add_questions(group):
+def _add_questions(group, line):
+    line.add_choice("--goal", ("epoch", "learning"), group, default="epoch",
+                    help="What is predicted: an epoch, or also how long it takes to learn as much as in one, by the gradient "
+                         "noise scale of the runs, on each number of ranks with each batch that was run")
+    group.add_argument("--gradient-noise-scale", metavar="IMAGES", type=number,
+                       help="Noise scale for --goal learning [that of the runs]")
     group.add_argument("--simulate", action="store_true", help="Simulates a noisy ring message by message")
     group.add_argument("--seed", metavar="N", type=whole_number, default=1, help="Seed of the noise, for --simulate")
     group.add_argument("--cross-validate", action="store_true",
@@ -108,7 +114,7 @@ def _command_line():
                       help="Writes predict.md, predict.json and a CSV file of each table to this directory")
     _add_scenario(line.add_argument_group("Scenario"), line)
     _add_machine(line.add_argument_group("Machine"))
-    _add_questions(line.add_argument_group("Questions"))
+    _add_questions(line.add_argument_group("Questions"), line)
     return line
 
 
@@ -158,6 +164,10 @@ def _validate(o):
     o.epochs = [parse_measured(word) for word in o.measured.split(",")] if o.measured else []
     _require(o.runs or not (o.cross_validate or o.extra_p),
              "--cross-validate and --extra-p need runs: give their directories")
+    _require(o.gradient_noise_scale is None or o.goal == "learning",
+             "--gradient-noise-scale is for --goal learning: give that, too")
+    _require(o.gradient_noise_scale is None or 0 < o.gradient_noise_scale <= _MOST_NOISE,
+             f"--gradient-noise-scale must be above 0 and at most {_MOST_NOISE:g} images")
     _require((o.price or 0) >= 0, "--price must be 0 or more")
     _require((o.watts or 0) >= 0, "--watts must be 0 or more")
     o.target = Target(o.model, o.image_size, o.classes, o.ranks_per_node, o.links_per_node)

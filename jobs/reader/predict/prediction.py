@@ -2,18 +2,24 @@
 
 from dataclasses import replace
 
+from ..base.estimate import exactly
+from ..base.statistics import each_once
 from ..runs.places import load_study
 from ..start import Unusable
+from ..study.learning import NetworkNoise, noise_of
 from .ask import simulate_sums
 from .certainty import apply_all, certainty_of
 from .cost_fit import Fitting, usable_runs
 from .links import read_bench
 from .measured import comparison_table, loss_table
 from .model import Scenario, Schedule
+from .learning import batches_table, learning_table, progress_of, watts_of
 from .scenario import USUAL_BUCKET_MB, drops_last, on_ranks, with_batch
 from .tables import fit_table, forecast_table, held_back, simulation_table
 
 _USUAL_IMAGES = 50_000  # CIFAR-10
+_ONE_BATCH = ("Only the batch that was run is compared: what of a step does not depend on its images is not known from one. Run two "
+              "batches per rank to have the best one proposed.")  # fmt: skip
 
 
 def _read_runs(words, remarks):
@@ -59,9 +65,9 @@ class Prediction:
 
     def tables(self):
         sums = self._simulated_sums(self.fit.model)
-        tables = [self._forecast(self.fit.model, self.certainty, sums)]
+        tables = [self._forecast(self.fit.model, self.certainty, sums), *self._learning(self.fit.model, self.certainty)]
         if self.options.changes:
-            tables.append(self._changed_forecast())
+            tables += self._on_changed_machine()
         measured = comparison_table(self.runs, self.fit, self.certainty, self.options.fit_ranks)
         tables += [measured] * bool(measured.rows)
         if self.options.epochs:
@@ -73,8 +79,7 @@ class Prediction:
 
     def _example(self):
         """The run that the scenario follows where nothing is given; None without runs."""
-        own = [run for run in self.runs if run.model == self.fit.network]
-        return (own or self.runs or [None])[0]
+        return (self._own_runs() or self.runs or [None])[0]
 
     def _schedule(self):
         run, mb, fit = self._example(), self.options.bucket_mb, self.fit
@@ -82,14 +87,14 @@ class Prediction:
         sizes = tuple(run.bucket_bytes) if as_run else ()
         return Schedule(fit.network, fit.image_size, fit.classes, sizes, USUAL_BUCKET_MB if mb is None else mb)
 
-    def _scenario_on(self, ranks):
-        """The scenario on so many ranks: by the options, else as the runs had it. Raises Unusable where neither
-        says, and for more ranks than images."""
+    def _scenario_on(self, ranks, batch=0):
+        """The scenario on so many ranks: by the options, else as the runs had it. `batch`: images of a step, instead of
+        those. Raises Unusable where nothing says, and for more ranks than images."""
         options, run = self.options, self._example()
         images = self._images()
         if ranks > images:
             raise Unusable(f"--ranks {ranks}: more than the {images} images of an epoch; give fewer, or --images")
-        batch = options.batch_per_rank * ranks or options.global_batch
+        batch = batch or options.batch_per_rank * ranks or options.global_batch
         if not batch and not run:
             raise Unusable("no run and no batch: give --batch-per-rank or --global-batch")
         scenario = on_ranks(run, ranks) if run else Scenario(self._schedule(), ranks, batch, images)
@@ -152,13 +157,64 @@ class Prediction:
             table.notes.append(certainty.note())
         return table
 
-    def _changed_forecast(self):
+    def _on_changed_machine(self):
         """The same on the machine that --what-if asks for."""
         changes = self.options.changes
-        model = apply_all(changes, self.fit.model)
-        table = self._forecast(model, self.certainty.changed(changes), self._simulated_sums(model))
-        table.id += "_what_if"
-        table.title += f", with {self.options.what_if}"
+        model, certainty = apply_all(changes, self.fit.model), self.certainty.changed(changes)
+        tables = [self._forecast(model, certainty, self._simulated_sums(model)), *self._learning(model, certainty)]
+        for table in tables:
+            table.id += "_what_if"
+            table.title += f", with {self.options.what_if}"
         if model.shares_by_speed:
-            table.notes.append(_note_on_balance(model))
-        return table
+            tables[0].notes.append(_note_on_balance(model))
+        return tables
+
+    def _own_runs(self):
+        return [run for run in self.runs if run.model == self.fit.network]
+
+    def _noise(self):
+        """The NetworkNoise of the network. Raises Unusable where it is not determined."""
+        if self.options.gradient_noise_scale is not None:
+            return NetworkNoise(exactly(self.options.gradient_noise_scale))
+        noise = noise_of(self._own_runs())
+        if not noise.scale.known:
+            raise Unusable(f"--goal learning: the gradient noise scale is not determined: {noise.scale.why}; give other runs, or "
+                           "--gradient-noise-scale")
+        return noise
+
+    def _batches(self):
+        """Images of a rank that are compared, ascending: those between the smallest and the largest that were run, by factors
+        of two; one where the options say which, or no two batches tell what of a step does not depend on its images; none
+        for one global batch."""
+        if self.options.global_batch:
+            return []
+        batches = [run.global_batch // run.world_size() for run in self._own_runs()]
+        if self.options.batch_per_rank or not batches or not (self.fit.compute and self.fit.compute.fit.separable):
+            return [self._scenario_on(1).global_batch]
+        found = [max(1, min(batches))]
+        while 2 * found[-1] < max(batches):
+            found.append(2 * found[-1])
+        return each_once([*found, max(batches)])
+
+    def _learning_scenarios(self, batches):
+        """On all ranks with all batches, as far as there are images for them."""
+        if not batches:
+            return [self._scenario_on(ranks) for ranks in self.options.ranks]
+        return [self._scenario_on(ranks, ranks * batch) for ranks in self.options.ranks for batch in batches
+                if batch == batches[0] or ranks * batch <= self._images()]
+
+    def _learning(self, model, certainty):
+        """Tables of equal progress, where they are asked for."""
+        if self.options.goal != "learning":
+            return []
+        noise, one, batches = self._noise(), self._scenario_on(1), self._batches()
+        scenarios = self._learning_scenarios(batches)
+        *epochs, one_rank = certainty.intervals(model, [(scenario, one) for scenario in [*scenarios, one]])
+        rows = [progress_of(epoch, one, noise.scale) for epoch in epochs]
+        given, price = self.options.price.watts, self.options.price
+        watts = (given, "as given") if given is not None else watts_of(self._own_runs())
+        table = learning_table(rows, progress_of(one_rank, one, noise.scale), noise, batches, model.compute, price, watts,
+                               self._why_not)
+        if len(batches) == 1 and not self.options.batch_per_rank:
+            table.notes.append(_ONE_BATCH)
+        return [table, batches_table(rows, batches)] if len(batches) > 1 else [table]
