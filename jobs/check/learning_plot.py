@@ -67,8 +67,11 @@ def draw(table, picture):
             finish(axes, [row[1] for row in rows])
         for axes in panels[:, 0]:
             axes.set_ylabel("images to the goal (log scale)")
-        for axes in panels[-1]:
+        for axes in panels.flat[len(goals):]:
+            axes.set_axis_off()
+        for axes in panels.flat[max(0, len(goals) - columns):len(goals)]:  # the lowest of each column
             axes.set_xlabel("images a step (log scale)")
+            axes.tick_params(labelbottom=True)
         figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="lower center", ncol=3)
         figure.tight_layout(rect=(0, 0.05, 1, 1))
         save_figure(figure, picture, dpi=130)
