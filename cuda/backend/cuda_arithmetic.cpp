@@ -70,6 +70,11 @@ void CudaBackend::square_sums(std::span<const float> values, std::span<const std
   cuda::square_sums(values.data(), ends, to.data(), context_.sum_scratch(), stream());
 }
 
+void CudaBackend::write_part_squares(StepSums* to, std::span<const double> squares, float images,
+                                     RankFlags* flags) {
+  cuda::write_part_squares(&to->loss, squares, images, &flags->nonfinite, stream());
+}
+
 void CudaBackend::zero(std::span<float> values) {
   if (values.empty()) return;
   check(cudaMemsetAsync(values.data(), 0, values.size_bytes(), stream()), "cudaMemsetAsync");

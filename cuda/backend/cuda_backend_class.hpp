@@ -75,6 +75,8 @@ class CudaBackend final : public Backend {
   std::uint64_t nonfinite(std::span<const float> values) override;
   void square_sums(std::span<const float> values, std::span<const std::size_t> ends,
                    std::span<double> to) override;
+  void write_part_squares(StepSums* to, std::span<const double> squares, float images,
+                          RankFlags* flags) override;
 
   void zero(std::span<float> values) override;
   void upload(std::span<float> device, std::span<const float> host) override;

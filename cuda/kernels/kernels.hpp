@@ -20,9 +20,10 @@
 /// work on `stream` and returns at once. A length of 0, be it of elements, rows,
 /// classes, channels, images or pixels, queues nothing; but single totals are
 /// written, of nothing too: element_hash and what is like it, square_sums,
-/// sum_losses, write_step_sums. Throws RunError where a launch fails. Pointers are device memory,
-/// of any alignment that their type allows. Without fused multiply-add on either side the results
-/// equal the host's bit for bit, but for NaN payloads and where exp and log take part.
+/// write_part_squares, sum_losses, write_step_sums. Throws RunError where a launch fails. Pointers
+/// are device memory, of any alignment that their type allows. Without fused multiply-add on either
+/// side the results equal the host's bit for bit, but for NaN payloads and where exp and log take
+/// part.
 
 namespace rueda::cuda {
 
@@ -103,6 +104,11 @@ void nonfinite(const float* values, std::size_t count, std::uint64_t* sum, cudaS
 void square_sums(const float* values, std::span<const std::size_t> ends, double* to,
                  SumScratch* scratch, cudaStream_t stream);
 
+/// to[5] = kernels::part_squares(sum of `squares` in this order, images) and to[6] = 1: what is NaN
+/// or infinite makes to[3] and flags[0] 1.
+void write_part_squares(float* to, std::span<const double> squares, float images, float* flags,
+                        cudaStream_t stream);
+
 /// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits.
 /// `gradients` has their shape and may be null, then `scale`, one number, may
 /// be too; `losses` has one entry a row.
@@ -113,7 +119,7 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
 /// sums[0] = sum of the losses, sums[1] = number of correct rows, in a fixed order.
 void sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums, cudaStream_t stream);
 
-/// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]:
+/// to[0 ... 6] = loss, correct (of `sums`), samples, nonfinite, flags[1], 0, 0:
 /// nonfinite is 1 if the loss or one of `count` statistics is NaN or infinite,
 /// and then flags[0] becomes 1 as well.
 void write_step_sums(float* to, const float* sums, const float* statistics, std::size_t count,

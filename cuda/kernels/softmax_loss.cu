@@ -45,6 +45,7 @@ __global__ void write_sums(float* to, const float* sums, const float* statistics
   to[2] = samples;
   to[3] = found ? 1.0F : 0.0F;
   to[4] = flags[1];
+  to[5] = to[6] = 0.0F;
 }
 
 /// Only a write goes over the bus, for which no thread waits. The fence is for

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "cuda/kernels/columns.cuh"
 #include "kernels/square_sum.hpp"
 
@@ -76,6 +78,17 @@ __global__ void add_squares(const float* values, SquareRanges ranges, double* to
   }
 }
 
+/// A warp.
+__global__ void write_part(float* to, const double* squares, unsigned count, float images,
+                           float* flags) {
+  const double sum = range_sum(squares, count, threadIdx.x);
+  if (threadIdx.x != 0) return;
+  const float share = kernels::part_squares(sum, images);
+  to[5] = share;
+  to[6] = 1.0F;
+  if (!std::isfinite(share)) to[3] = flags[0] = 1.0F;
+}
+
 }  // namespace
 
 static_assert(sizeof(SumScratch::partial) >= kernels::kMostSquarePieces * sizeof(double));
@@ -107,6 +120,12 @@ void square_sums(const float* values, std::span<const std::size_t> ends, double*
     begin = end;
   }
   queue();
+}
+
+void write_part_squares(float* to, std::span<const double> squares, float images, float* flags,
+                        cudaStream_t stream) {
+  launch_blocks(&write_part, dim3(1), dim3(kLanes), stream, to, squares.data(),
+                unsigned(squares.size()), images, flags);
 }
 
 }  // namespace rueda::cuda

@@ -177,7 +177,7 @@ void Program::repeat_before(NodeId node) {
       timed(earlier, Pass::recompute, [&] { operations_[index(earlier)]->recompute(); });
 }
 
-void Program::backward() {
+void Program::backward(const std::function<void(std::size_t bucket)>& complete) {
   for (NodeId node = graph_.logits(); node >= 1; --node) {
     repeat_before(node);
     timed(node, Pass::backward, [&] {
@@ -185,7 +185,7 @@ void Program::backward() {
       operations_[index(node)]->backward();
     });
     for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket)
-      if (completing_[bucket] == node) backend_.announce(bucket);
+      if (completing_[bucket] == node) complete(bucket);
   }
 }
 

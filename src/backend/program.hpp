@@ -49,8 +49,8 @@ class Program {
   std::byte* logits() const { return place(activations_.back()); }
   std::byte* logits_gradient() const { return place(first_gradient_); }
 
-  /// Backward announces these buckets as it completes them: bucket i of the
-  /// gradient arena ends before float `ends[i]`.
+  /// Backward calls what it is given for each of these buckets as it completes
+  /// them: bucket i of the gradient arena ends before float `ends[i]`.
   void announce_buckets(const std::vector<std::size_t>& ends) {
     completing_ = completing_nodes(graph_, ends);
   }
@@ -60,7 +60,7 @@ class Program {
 
   void forward();
   /// From the logits' gradient to the gradient of every parameter.
-  void backward();
+  void backward(const std::function<void(std::size_t bucket)>& complete = {});
 
   /// Does `work`, a micro-batch, and takes the time of each pass of each layer.
   void profile(const std::function<void()>& work);

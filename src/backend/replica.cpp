@@ -1,6 +1,9 @@
 #include "backend/replica.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <numeric>
 
 #include "backend/named_range.hpp"
 #include "base/clock.hpp"
@@ -31,6 +34,9 @@ void Replica::allocate() {
   const std::size_t slots = layout_.slots * kSlotFloats * sizeof(float);
   result_ = backend_.allocate_host(sizeof(StepResult) + slots);
   slots_written_ = backend_.allocate_host(slots);
+  for (const Parameter& p : graph_.parameters()) tensor_ends_.push_back(p.offset + p.count);
+  squares_ = backend_.allocate(tensor_ends_.size() * sizeof(double));
+  squares_read_ = backend_.allocate_host(tensor_ends_.size() * sizeof(double));
   bind_plan();
   // How many values per image and channel enter a variance that is to be
   // unbiased; 0 for all other statistics, which need no correction.
@@ -133,6 +139,45 @@ void Replica::compute_loss() {
   write_tail(float(current_->batch()));
 }
 
+void Replica::backward() {
+  if (current_ == nullptr) return;
+  current_->backward([this](std::size_t bucket) { complete_bucket(bucket); });
+  if (!measures_ || !announced_.empty()) return;
+  sum_squares({0, layout_.parameters});
+  write_part();
+}
+
+/// The tail is in the last one.
+void Replica::complete_bucket(std::size_t bucket) {
+  if (measures_) {
+    sum_squares({bucket == 0 ? 0 : announced_[bucket - 1], announced_[bucket]});
+    if (bucket + 1 == announced_.size()) write_part();
+  }
+  backend_.announce(bucket);
+}
+
+void Replica::sum_squares(Range floats) {
+  const auto first = std::ranges::upper_bound(tensor_ends_, floats.begin);
+  const auto last = std::ranges::upper_bound(tensor_ends_, floats.end);
+  if (first == last) return;
+  const std::size_t before = first == tensor_ends_.begin() ? 0 : *std::prev(first);
+  std::vector<std::size_t> ends(first, last);
+  for (std::size_t& end : ends) end -= before;
+  backend_.square_sums(
+      cut(gradients(), {before, *std::prev(last)}), ends,
+      squares(squares_).subspan(std::size_t(first - tensor_ends_.begin()), ends.size()));
+}
+
+void Replica::write_part() {
+  auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
+  backend_.write_part_squares(tail, squares(squares_), float(current_->batch()), &scalars().flags);
+}
+
+double Replica::gradient_norm2() const {
+  const std::span<const double> of_tensors = squares(squares_read_);
+  return std::accumulate(of_tensors.begin(), of_tensors.end(), 0.0);
+}
+
 void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
   if (ends.size() > kMostBuckets) {
     throw RunError("gradients in " + std::to_string(ends.size()) + " buckets: at most " +
@@ -170,8 +215,10 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
       current_->profile([&] { backend_.replay(std::nullopt, work); });
     else if (disturb_)
       backend_.replay(std::nullopt, work);
-    else  // announcements are part of the work
-      backend_.replay((std::uint64_t(current_->batch()) << 32U) | announced_.size(), work);
+    else  // announcements and norms are part of the work
+      backend_.replay((std::uint64_t(current_->batch()) << 32U) |
+                          (std::uint64_t(measures_) << 31U) | announced_.size(),
+                      work);
   }
   return backend_.compute_seconds();
 }
@@ -213,6 +260,7 @@ LossSums Replica::infer(const BatchRequest& request, std::span<float> logits) {
 bool Replica::read_step_sums() {
   constexpr std::size_t kFlags = sizeof(RankFlags) / sizeof(float);
   backend_.copy_later(result_.floats().subspan(kFlags), gradients().subspan(layout_.sums_offset()));
+  if (measures_) backend_.copy_later(squares_read_.floats(), squares_.floats());
   return backend_.copy_later({&result().flags.nonfinite, kFlags},
                              {&scalars().flags.nonfinite, kFlags});
 }

@@ -12,6 +12,7 @@
 
 #include "backend/host_batch.hpp"
 #include "backend/program.hpp"
+#include "base/split.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/memory_need.hpp"
@@ -144,14 +145,16 @@ class Replica {
   }
   /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
   void loss(float scale);
-  void backward() {
-    if (current_ != nullptr) current_->backward();
-  }
+  /// Measures the part too, if `measure_norms` asks for it.
+  void backward();
   /// From the next step on backward announces, through Backend::announced, each
   /// bucket of the gradient arena that it completes; bucket i ends before float
   /// `ends[i]`. An empty micro-batch announces all of them. Once: recordings
   /// keep their announcements. Throws RunError for more than kMostBuckets.
   void announce_buckets(const std::vector<std::size_t>& ends);
+  /// Whether micro-batches from here on write the squares of their gradients into the tail, by
+  /// tensor and before each bucket is announced, because another thread may sum it from then on.
+  void measure_norms(bool wanted) { measures_ = wanted; }
   /// The three at once, which a device may replay from a recording. Returns
   /// when they are done, with the device's time for them and for the load
   /// before. `profile`: takes the time of each layer, if the micro-batch is a
@@ -181,18 +184,24 @@ class Replica {
   /// Puts `values` into slot number `slot` of the arena and zeros into the
   /// others; once a step, before the arena is summed. No slot: zeros alone.
   void write_slot(std::optional<std::size_t> slot, std::span<const float, kSlotFloats> values);
-  /// Reads the summed tail and this rank's flags as all work so far leaves
+  /// Sums the squares of the gradients in `floats` of the arena, of the tensors that end there: for
+  /// `gradient_norm2`, which needs those of all parameters.
+  void sum_squares(Range floats);
+  /// Reads the summed tail, this rank's flags and the sums of squares as all work so far leaves
   /// them. Whether they can be looked at: false where the device works on its
   /// own, until Backend::finish or the next `compute` has returned.
   bool read_step_sums();
   const StepSums& step_sums() const { return result().sums; }
+  /// The squared norm of the gradients of all parameters, as they were when `sum_squares` saw them.
+  double gradient_norm2() const;
   /// Of all ranks, one after the other, as they were read with the sums.
   std::span<const float> slots() const {
     return result_.floats().subspan(sizeof(StepResult) / sizeof(float));
   }
   /// From the next micro-batch on this rank adds 1 to StepSums::stop.
   void ask_to_stop();
-  /// Whether every loss and batch statistic of this rank had been finite when it was read.
+  /// Whether every loss, batch statistic and part's square sum of this rank had been finite when it
+  /// was read.
   bool was_finite() const { return result().flags.nonfinite == 0.0F; }
   /// running = momentum * running + (1 - momentum) * summed statistics / samples, for every node.
   void update_running_statistics(float samples);
@@ -223,13 +232,21 @@ class Replica {
   void set_scale(float scale);
   void compute_loss();
   void write_tail(float samples);
+  void complete_bucket(std::size_t bucket);
+  void write_part();
+  std::span<double> squares(const Memory& memory) const {
+    return {reinterpret_cast<double*>(memory.data()), tensor_ends_.size()};
+  }
 
   const Graph& graph_;
   Backend& backend_;
   GradientLayout layout_;
   std::unique_ptr<ReplicaPlan> plan_;
   Memory values_, own_gradients_, batch_statistics_, running_, values_per_image_, scalars_, pool_;
-  Memory result_, slots_written_;     ///< on the host; slots follow a StepResult
+  Memory result_, slots_written_;         ///< on the host; slots follow a StepResult
+  std::vector<std::size_t> tensor_ends_;  ///< in the arena
+  Memory squares_, squares_read_;         ///< a double by tensor; the second is on the host
+  bool measures_ = false;
   std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
   float scale_ = 0;                   ///< the one on the device
   float smoothing_ = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "kernels/lars.hpp"
 #include "kernels/sgd.hpp"
 #include "kernels/softmax_loss.hpp"
+#include "kernels/square_sum.hpp"
 #include "launch/thread_team.hpp"
 #include "model/fusion.hpp"
 
@@ -36,19 +36,6 @@ namespace {
 struct HostImages final : DeviceImages {
   explicit HostImages(const ImageSet& set) : images(set) {}
   const ImageSet& images;
-};
-
-/// On the thread that made it, which trains, additions are shared out to its
-/// team; on another one, which works at the same time, they are not.
-struct TeamShare {
-  const std::thread::id home = std::this_thread::get_id();
-
-  void operator()(std::size_t count, const auto& work) const {
-    if (std::this_thread::get_id() == home)
-      parallel_ranges(count, work);
-    else
-      work(Range{0, count});
-  }
 };
 
 class CpuBackend final : public HostBackend {
@@ -232,6 +219,13 @@ class CpuBackend final : public HostBackend {
   void square_sums(std::span<const float> values, std::span<const std::size_t> ends,
                    std::span<double> to) override {
     square_sums_(values, ends, to);
+  }
+  void write_part_squares(StepSums* to, std::span<const double> squares, float images,
+                          RankFlags* flags) override {
+    const auto square = [=](std::size_t i) { return squares[i]; };
+    to->part_squares = kernels::part_squares(kernels::lane_sum(squares.size(), square), images);
+    to->parts = 1.0F;
+    if (!std::isfinite(to->part_squares)) to->nonfinite = flags->nonfinite = 1.0F;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include <omp.h>
@@ -98,6 +99,19 @@ void parallel_elements(std::size_t count, const Body& body) {
     for (std::size_t i = mine.begin; i < mine.end; ++i) own(i);
   });
 }
+
+/// On the thread that made it, which trains, additions are shared out to its
+/// team; on another one, which works at the same time, they are not.
+struct TeamShare {
+  const std::thread::id home = std::this_thread::get_id();
+
+  void operator()(std::size_t count, const auto& work) const {
+    if (std::this_thread::get_id() == home)
+      parallel_ranges(count, work);
+    else
+      work(Range{0, count});
+  }
+};
 
 inline constexpr std::size_t kFmaRounds = 1U << 16U;  // 0.1 ms
 /// Of multiply_and_add: twelve vectors, two for each 32 bits.

@@ -311,11 +311,11 @@ std::string totals(const RunRecord& run) {
          entry("training", training_time(run)) + entry("steady epoch", steady(run)) +
          entry("evaluation", evaluation_time(run)) + entry("bookkeeping", bookkeeping_time(run)) +
          entry("all together", whole_time(run)) + entry("target", target(run)) +
-         entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
-         entry("longest gap", longest_gap(run)) + entry("images/rank", images_per_rank(run)) +
-         entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
-         entry("all-reduce", communication_text(run, b)) + entry("advice", own_advice(run, b)) +
-         entry("parameter hash", last_hash(run));
+         entry("noise scale", noise_text(run)) + entry("energy", energy_text(run)) +
+         entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
+         entry("images/rank", images_per_rank(run)) + entry("audit", audit_text(run)) +
+         entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
+         entry("advice", own_advice(run, b)) + entry("parameter hash", last_hash(run));
 }
 
 std::string files(const RunRecord& run) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "record/run_status.hpp"
@@ -90,6 +91,13 @@ std::string result_table(const RunRecord& run);
 /// its time was useful, and a character for each rank, from . (even) to @ (slow).
 /// `silent`: as StatusSilence says. `colours`: of a terminal.
 std::string status_text(const RunStatus& status, double silent, bool colours);
+
+/// The gradient noise scale of an epoch for people, or why it is not determined; empty where it was
+/// not measured.
+std::string noise_text(const std::optional<GradientNoise>& noise, std::size_t ranks);
+/// The same of a run's last epoch, with a warning where the learning rate was scaled to a batch
+/// above the interval.
+std::string noise_text(const RunRecord& run);
 
 /// How many steps were audited, and whether anything was found. Empty without --audit-every.
 std::string audit_text(const RunRecord& run);

@@ -157,6 +157,8 @@ std::string status_text(const RunStatus& status, double silent, bool colours) {
   text += "\n";
   if (!std::isnan(s.load_balance))
     text += step_text(s) + ranks_text(s, colours) + images_of_ranks(s);
+  const std::string noise = noise_text(s.gradient_noise, s.world_size);
+  if (!noise.empty()) text += paragraph("  noise scale", 15, noise);
   if (!slowest.empty()) text += "  slow: " + slowest + "\n";
   if (!s.audit.empty()) text += "  audit: " + s.audit + "\n";
   if (!s.checkpoint.empty()) text += "  checkpoint: " + s.checkpoint + "\n";

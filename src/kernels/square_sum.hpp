@@ -25,6 +25,11 @@ constexpr std::size_t square_piece(std::size_t count) noexcept {
 /// The product is exact in double, so it does not matter whether a device contracts this.
 RUEDA_HOST_DEVICE inline double square(float value) { return double(value) * double(value); }
 
+/// What a part with `images` adds to StepSums::part_squares.
+RUEDA_HOST_DEVICE inline float part_squares(double sum, float images) {
+  return float(sum / double(images));
+}
+
 /// The sum of value(i) for i below `count`, in the order of the lanes.
 template <typename Value>
 double lane_sum(std::size_t count, const Value& value) {

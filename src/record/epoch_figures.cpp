@@ -169,6 +169,8 @@ void drop_rows(std::vector<EpochRecord>& epochs) {
 
 RunSummary summary_of(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
+  std::optional<GradientNoise> noise;
+  if (!run.epochs.empty()) noise = run.epochs.back().gradient_noise;
   return {.outcome = run.outcome,
           .failure = text_or_null(&RunRecord::failure)(run),
           .diverged = ended_diverged(std::span(run.epochs), run.classes),
@@ -186,7 +188,8 @@ RunSummary summary_of(const RunRecord& run) {
           .clock_seconds = clock_seconds(run),
           .total_seconds = run.total_seconds,
           .seconds_to_target = run.seconds_to_target,
-          .energy = run_energy(run)};
+          .energy = run_energy(run),
+          .gradient_noise = noise};
 }
 
 }  // namespace rueda

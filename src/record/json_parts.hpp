@@ -67,6 +67,18 @@ inline auto fields_of(const Resumption&) {
                     Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},
                     Field{"world_size", &Resumption::ranks}};
 }
+inline auto fields_of(const GradientNoise&) {
+  return std::tuple{Field{"scale", &GradientNoise::scale, or_nan},
+                    Field{"low", &GradientNoise::low, or_nan},
+                    Field{"high", &GradientNoise::high, or_nan},
+                    Field{"gradient_norm2", &GradientNoise::gradient_norm2, or_nan},
+                    Field{"variance", &GradientNoise::variance, or_nan},
+                    Field{"batch", &GradientNoise::batch},
+                    Field{"parts", &GradientNoise::parts},
+                    Field{"steps", &GradientNoise::steps},
+                    Derived{"learning_efficiency", &GradientNoise::learning_efficiency},
+                    Field{"reason", &GradientNoise::reason, shown, if_any}};
+}
 inline const std::tuple kTestScoreFields{
     Field{"val_loss", &Score::loss, or_nan}, Field{"val_accuracy", &Score::accuracy, or_nan},
     Field{"val_samples", &Score::samples, if_any}, Field{"val_seconds", &Score::seconds, or_nan}};

@@ -18,7 +18,8 @@ namespace {
 std::string steps_header() {
   return fmt::format(
       "epoch,step,rank,samples,global_samples,seconds,{},all_reduce_busy,all_reduce_add,train_loss,"
-      "train_accuracy,learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait\n",
+      "train_accuracy,learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait,parts,"
+      "part_norm2,gradient_norm2\n",
       fmt::join(kPhaseNames, ","));
 }
 
@@ -58,12 +59,13 @@ std::string ranks_row(const EpochRecord& epoch, const RankFigures& r) {
   return text + "\n";
 }
 
+std::ptrdiff_t commas_in(std::string_view line) { return std::ranges::count(line, ','); }
+
 /// Whether it is a whole line of an epoch up to `last`.
 bool belongs(std::string_view line, std::size_t last, std::ptrdiff_t commas) {
-  const auto separators = std::ranges::count(line, ',');
+  const std::string_view whole = line;
   const auto epoch = take_number(line);
-  return epoch && *epoch <= last && line.starts_with(',') && separators == commas &&
-         line.back() != ',';
+  return epoch && *epoch <= last && line.starts_with(',') && commas_in(whole) == commas;
 }
 
 constexpr std::size_t kMostBytes = 10'000'000'000;
@@ -80,6 +82,12 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   line.resize(got);
   if (!stream.eof()) line.pop_back();  // the line end, which counts
   return true;
+}
+
+/// They are the step's, so rank 0 alone has them; empty where they were not measured.
+std::string norms_cells(const StepNorms& norms, std::size_t rank) {
+  if (rank > 0 || !norms.measured()) return ",,";
+  return fmt::format("{},{},{}", norms.parts, norms.part_norm2, norms.gradient_norm2);
 }
 
 void write_rows(const std::filesystem::path& path, const std::string& text, bool first) {
@@ -100,9 +108,13 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
   std::vector<std::string> places;  // in an element of `epochs`
   for (const std::string& name : split_words(names)) places.push_back("/" + name);
   for (const auto phase : kPhaseNames) places.push_back(fmt::format("/phases/{}/mean", phase));
-  places.emplace_back("/energy/total_joules");
-  std::string text =
-      names + fmt::format(",{}_seconds,joules\r\n", fmt::join(kPhaseNames, "_seconds,"));
+  for (const char* place : {"/energy/total_joules", "/gradient_noise/scale", "/gradient_noise/low",
+                            "/gradient_noise/high", "/gradient_noise/learning_efficiency"})
+    places.emplace_back(place);
+  std::string text = names + fmt::format(
+                                 ",{}_seconds,joules,noise_scale,noise_scale_low,"
+                                 "noise_scale_high,learning_efficiency\r\n",
+                                 fmt::join(kPhaseNames, "_seconds,"));
   if (!head) text.clear();
   for (const EpochRecord& epoch : epochs) {
     const Json j = epoch_json(epoch, run);
@@ -124,11 +136,11 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
   for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const StepRecord& s = ranks[rank].at(i);
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                     s.epoch, s.step, rank, s.samples, s.global_samples, s.seconds,
-                     fmt::join(s.phases, ","), s.all_reduce_busy, s.all_reduce_add, s.train_loss,
-                     s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy, s.copy_bytes,
-                     s.all_reduce_wait);
+      fmt::format_to(
+          std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", s.epoch,
+          s.step, rank, s.samples, s.global_samples, s.seconds, fmt::join(s.phases, ","),
+          s.all_reduce_busy, s.all_reduce_add, s.train_loss, s.train_accuracy, s.learning_rate,
+          s.prepare_busy, s.copy_busy, s.copy_bytes, s.all_reduce_wait, norms_cells(s.norms, rank));
     }
   }
   write_rows(path, text, first);
@@ -144,16 +156,19 @@ void append_ranks_csv(const std::filesystem::path& path, const EpochRecord& epoc
 void copy_rows(const std::filesystem::path& from, const std::filesystem::path& to,
                std::size_t last) {
   const std::string head = to.filename() == kRanksCsvName ? ranks_header() : steps_header();
-  const auto commas = std::count(head.begin(), head.end(), ',');
   write_output(to, [&](const TextSink& put) {
     put(head);
     std::error_code none;
     if (!std::filesystem::is_regular_file(from, none)) return;
     std::ifstream in(from);
     std::string line;
+    if (!std::getline(in, line) || !head.starts_with(line)) return;
+    const auto commas = commas_in(line);
+    // An older version had fewer columns.
+    const std::string more(std::size_t(commas_in(head) - commas), ',');
     // A line without its end was cut off: what it lacks may be digits.
     while (std::getline(in, line) && !in.eof()) {
-      if (belongs(line, last, commas)) put(line + '\n');
+      if (belongs(line, last, commas)) put(line + more + '\n');
     }
   });
 }

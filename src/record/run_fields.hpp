@@ -180,7 +180,8 @@ inline const std::tuple kEpochTimeFields{
     Field{"efficiency", &EpochRecord::efficiency, kEfficiencyFields, if_any},
     Field{"over_ranks", &EpochRecord::over_ranks, if_any},
     Field{"ranks", &EpochRecord::of_ranks, if_any},
-    Field{"energy", &EpochRecord::energy, kEnergyFields, if_any}};
+    Field{"energy", &EpochRecord::energy, kEnergyFields, if_any},
+    Field{"gradient_noise", &EpochRecord::gradient_noise, if_any}};
 
 /// All of it went to the target, which ends a run.
 inline Json energy_json(const RunSummary& run) {
@@ -214,6 +215,7 @@ inline const std::tuple kSummaryFields{
     Field{"clock_seconds", &RunSummary::clock_seconds, or_nan},
     Field{"total_seconds", &RunSummary::total_seconds, or_nan},
     Field{"seconds_to_target", &RunSummary::seconds_to_target, if_any},
-    Derived{"energy", energy_json}};
+    Derived{"energy", energy_json},
+    Field{"gradient_noise", &RunSummary::gradient_noise, if_any}};
 
 }  // namespace rueda

@@ -33,6 +33,7 @@ struct RunSummary {
   double total_seconds = NAN;
   std::optional<double> seconds_to_target;
   Energy energy;
+  std::optional<GradientNoise> gradient_noise;  ///< of the last epoch
 };
 
 /// Replaces the records of an epoch's steps by the figures and sums that are made of them.

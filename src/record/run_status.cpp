@@ -45,7 +45,8 @@ const std::tuple kStatusFields{Field{"outcome", &RunStatus::outcome},
                                Field{"images_per_rank", &RunStatus::images, if_any},
                                Field{"checkpoint", &RunStatus::checkpoint},
                                Field{"audit", &RunStatus::audit},
-                               Field{"joules", &RunStatus::joules, or_nan}};
+                               Field{"joules", &RunStatus::joules, or_nan},
+                               Field{"gradient_noise", &RunStatus::gradient_noise, if_any}};
 
 }  // namespace
 

@@ -44,7 +44,8 @@ struct RunStatus {
   double to_evaluate = NAN;  ///< of so many
   std::string waits_for;     ///< what rank 0 is doing in the all-reduce; empty: nothing
   Progress at;
-  double val_accuracy = NAN;  ///< of the last evaluation
+  double val_accuracy = NAN;                    ///< of the last evaluation
+  std::optional<GradientNoise> gradient_noise;  ///< of the last finished epoch
   // Mean over the steps of about the last second, and over ranks.
   PhaseSeconds phases{};
   double load_balance = NAN;        ///< docs/metrics.md

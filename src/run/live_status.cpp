@@ -110,6 +110,7 @@ void LiveStatus::on_epoch(const RunRecord& run) {
   status_.at.left = pace_.left_after(epoch.epoch + 1, 0);
   if (epoch.test) status_.val_accuracy = epoch.test->accuracy;
   status_.joules = run_energy(run).total();
+  status_.gradient_noise = epoch.gradient_noise;
 }
 
 void LiveStatus::end(const RunRecord& run) {

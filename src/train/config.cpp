@@ -140,6 +140,8 @@ std::vector<std::string> idle_options(const TrainConfig& c) {
       Need{"keep", c.checkpoints.every.count > 0,
            "without --checkpoint-every but for the checkpoint "
            "of a run that is asked to stop"},
+      Need{"noise-scale", c.device.backend != BackendChoice::timed,
+           "with --backend timed, which has no gradients"},
       Need{"input-workers", c.data.input == InputMode::stream, "without --input stream"},
       Need{"lars-trust", c.optimizer.optimizer == OptimizerChoice::lars, "with --optimizer sgd"},
       Need{"lars-epsilon", c.optimizer.optimizer == OptimizerChoice::lars, "with --optimizer sgd"},

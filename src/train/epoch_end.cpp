@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "train/balance.hpp"
 #include "train/checks/divergence.hpp"
+#include "train/noise_scale.hpp"
 #include "train/schedule.hpp"
 
 namespace rueda {
@@ -69,6 +70,7 @@ EpochRecord EpochEnd::record(const TrainPosition& position) {
   record.ranks = plan_.world;
   record.rank_batches = plan_.rank_batches();
   record.resumed_at_step = std::exchange(resumed_at_, std::nullopt);
+  record.gradient_noise = noise_of(recorder_.steps(), plan_);
   record.train = position.so_far.score(record.seconds);
   record.images_per_second = position.so_far.samples / record.seconds;
   record.learning_rate = learning_rate(plan_.schedule, record.epoch * record.steps - 1);

@@ -68,7 +68,7 @@ Means means_of(std::span<const Pair> steps) {
 void put_scale(GradientNoise& noise, const Means& m) {
   const double a = m.mean.norm2 * m.mean.norm2 - m.norm2;
   if (!(m.mean.norm2 > 0 && a > 0)) {
-    noise.reason = "gradient not above noise";
+    noise.reason = kNotAboveNoise;
     return;
   }
   const double b = m.mean.variance * m.mean.norm2 - m.both;
@@ -83,23 +83,44 @@ void put_scale(GradientNoise& noise, const Means& m) {
 
 GradientNoise estimate_noise(std::span<const StepNorms> steps, std::size_t population,
                              std::size_t batch, std::size_t parts) {
-  GradientNoise noise{.batch = batch, .parts = parts};
+  GradientNoise noise;
+  noise.batch = batch;
+  noise.parts = parts;
   std::vector<Pair> pairs;
   for (const StepNorms& step : steps)
     if (step.parts > 1) pairs.push_back(estimate(step, double(population)));
   noise.steps = pairs.size();
   if (pairs.empty()) {
-    noise.reason = "one part a step";
+    noise.reason = kOnePart;
     return noise;
   }
   const Pair sum = sum_of(pairs);
   noise.variance = sum.variance / double(pairs.size());
   noise.gradient_norm2 = sum.norm2 / double(pairs.size());
   if (pairs.size() < kMinNoiseSteps)
-    noise.reason = "few steps";
+    noise.reason = kFewSteps;
   else
     put_scale(noise, means_of(pairs));
   return noise;
+}
+
+std::optional<GradientNoise> noise_of(std::span<const StepRecord> steps, const RunPlan& plan) {
+  std::vector<StepNorms> measured;
+  for (const StepRecord& step : steps)
+    if (step.norms.measured()) measured.push_back(step.norms);
+  if (measured.empty()) return std::nullopt;
+  std::size_t parts = 0;
+  for (std::size_t part = 0; part < plan.sampler.parts; ++part)
+    if (!plan.sampler.part_of(plan.global_batch, part).empty()) ++parts;
+  return estimate_noise(measured, plan.sampler.samples, plan.global_batch, parts);
+}
+
+std::size_t noise_interval(const TrainConfig& config, std::string_view backend) {
+  constexpr std::size_t kOnGpu = 8;
+  if (backend == "timed") return 0;
+  const std::size_t asked = config.checks.noise_scale;
+  if (asked != kAutoNoiseScale) return asked;
+  return backend == "cuda" ? kOnGpu : 1;
 }
 
 }  // namespace rueda

@@ -226,9 +226,20 @@ void StepRecorder::close_epoch() {
   note_clock();
   energy_ = counters() - energy_;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    steps_[i].train_loss = double(scores_.at(i).loss) / scores_[i].samples;
-    steps_[i].train_accuracy = double(scores_[i].correct) / scores_[i].samples;
+    const StepSums& sums = scores_.at(i).sums;
+    steps_[i].train_loss = double(sums.loss) / sums.samples;
+    steps_[i].train_accuracy = double(sums.correct) / sums.samples;
+    steps_[i].norms = scores_[i].norms();
   }
+}
+
+/// A part's gradient in the arena is b / B times its mean gradient.
+StepNorms StepRecorder::StepScore::norms() const {
+  if (sums.parts == 0) return {};
+  return {.images = double(sums.samples),
+          .parts = double(sums.parts),
+          .part_norm2 = double(sums.samples) * double(sums.part_squares),
+          .gradient_norm2 = gradient_norm2};
 }
 
 Energy StepRecorder::energy(const std::vector<RankInfo>& ranks) {

@@ -94,8 +94,11 @@ class StepRecorder {
   void computed(const CoreTime& cores);
   /// The step ends. `step` says which; scores and times are filled in here.
   void end_step(StepRecord step, const InputBusy& input);
-  /// The score of the next step, in order: it may be known later than its times.
-  void score(const StepSums& sums) { scores_.push_back(sums); }
+  /// The sums of the next step, in order, and the squared norm of its gradient if that was
+  /// measured: they may be known later than its times.
+  void score(const StepSums& sums, double gradient_norm2) {
+    scores_.push_back({sums, gradient_norm2});
+  }
   /// Collective: the epoch's last step is over, and scored.
   void close_epoch();
   /// Collective: of the current epoch until now, with its steps by an earlier process.
@@ -103,11 +106,19 @@ class StepRecorder {
   /// The cost of this rank's steps: medians of the epoch's full steps so far. It has no time
   /// per image where fewer than three of these had images of its own.
   MeasuredCost cost() const;
+  /// Those of the epoch, scored once it is closed.
+  std::span<const StepRecord> steps() const { return steps_; }
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.
   void gather(RunRecord& run, EpochRecord& epoch);
 
  private:
+  struct StepScore {
+    StepSums sums;
+    double gradient_norm2;
+
+    StepNorms norms() const;
+  };
   /// Collective.
   void note_clock();
   Energy counters();
@@ -126,7 +137,7 @@ class StepRecorder {
   RankTimes last_;
   CoreTime cores_;  ///< of the step that runs
   std::vector<StepRecord> steps_;
-  std::vector<StepSums> scores_;  ///< of the same steps
+  std::vector<StepScore> scores_;  ///< of the same steps
   std::vector<BucketRecord> buckets_;
   ClockFit clock_;  ///< from the end of the epoch before, or its own begin, to its end
   bool compared_ = false;

@@ -5,6 +5,7 @@
 
 #include "backend/named_range.hpp"
 #include "base/computing.hpp"
+#include "train/noise_scale.hpp"
 #include "train/schedule.hpp"
 
 namespace rueda {
@@ -18,6 +19,7 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
       optimizer_(replica_.backend(), replica_.parameters(), config_.optimizer, replica_.graph()),
       accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
       check_(parts.group, replica_, config_.checks.replicas),
+      noise_interval_(noise_interval(config_, replica_.backend().name())),
       position_(parts.from),
       input_(make_train_input(parts_, sampler_, config_.data.input, position_)),
       recorder_(parts_),
@@ -65,6 +67,8 @@ void TrainLoop::begin_step(std::size_t step) {
   inject_fault(config_.checks.fault, parts_.rank(), global_step(step), replica_);
   if (parts_.stop_requested()) replica_.ask_to_stop();
   recorder_.begin_step(global_step(step));
+  measures_ = noise_interval_ > 0 && global_step(step) % noise_interval_ == 0;
+  replica_.measure_norms(measures_);
   replica_.write_slot(RankSlots(plan_.world).slot_of(parts_.rank()), recorder_.last_times().phases);
 }
 
@@ -117,6 +121,7 @@ void TrainLoop::reduce_and_update(std::size_t step) {
     const Range range{reducer.bucket(first).begin,
                       std::min(reducer.bucket(summed - 1).end, parameters)};
     if (range.begin >= parameters) continue;
+    if (measures_) replica_.sum_squares(range);
     optimizer_.update(cut(replica_.parameters(), range), cut(replica_.gradients(), range),
                       range.begin, rate);
   }
@@ -143,13 +148,13 @@ void TrainLoop::settle() {
   timer().enter(Phase::other);
   const StepSums& sums = replica_.step_sums();
   if (sums.nonfinite != 0.0F) {
-    stop_unless_finite(
-        parts_.group, replica_.was_finite(),
-        "the loss or a batch statistic is NaN or infinite at " + in_words(position_.steps));
+    stop_unless_finite(parts_.group, replica_.was_finite(),
+                       "the loss, a batch statistic or a gradient's norm is NaN or infinite at " +
+                           in_words(position_.steps));
   }
   stops_ = sums.stop > 0;
   position_.so_far += {sums.loss, sums.correct, sums.samples};
-  recorder_.score(sums);
+  recorder_.score(sums, replica_.gradient_norm2());
   const auto* times = reinterpret_cast<const RankTimes*>(replica_.slots().data());
   parts_.observer.on_step(position_, {times, replica_.slots().size() / kSlotFloats});
 }

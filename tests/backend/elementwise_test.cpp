@@ -190,7 +190,7 @@ TEST_CASE("the sums of a step, and what is not finite in them", "[backend]") {
   const auto backend = open_backend_under_test();
   const float nan = std::nanf("");
   for (const bool broken : {false, true}) {
-    const DeviceValues<StepSums> to(*backend, {StepSums{9, 9, 9, 9, 9}});
+    const DeviceValues<StepSums> to(*backend, {StepSums{9, 9, 9, 9, 9, 9, 9}});
     const DeviceValues<LossSums> sums(*backend, {LossSums{2.5F, 3.0F}});
     const DeviceFloats statistics(*backend, {1.0F, broken ? nan : 2.0F});
     const float stop = broken ? 0.0F : 1.0F;
@@ -200,8 +200,29 @@ TEST_CASE("the sums of a step, and what is not finite in them", "[backend]") {
     CHECK(
         std::vector<float>{found.loss, found.correct, found.samples, found.nonfinite, found.stop} ==
         std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, stop});
+    CHECK((found.part_squares == 0 && found.parts == 0));
     CHECK(flags.read().front().nonfinite == found.nonfinite);
     CHECK(flags.read().front().stop == stop);
+  }
+}
+
+TEST_CASE("the squares of a part go into the sums of a step, unless they are too large",
+          "[backend]") {
+  const auto backend = open_backend_under_test();
+  for (const double one : {0.125, 1e300, double(NAN)}) {
+    std::vector<double> squares(70, 0.125);
+    squares[40] = one;
+    const DeviceValues<double> on_device(*backend, squares);
+    const DeviceValues<StepSums> to(*backend, {StepSums{1, 2, 3, 0, 4, 5, 6}});
+    const DeviceValues<RankFlags> flags(*backend, {RankFlags{0, 0}});
+    backend->write_part_squares(to.data(), on_device.span(), 16.0F, flags.data());
+    const StepSums found = to.read().front();
+    const float nonfinite = one == 0.125 ? 0.0F : 1.0F;
+    CHECK(found.nonfinite == nonfinite);
+    CHECK(flags.read().front().nonfinite == nonfinite);
+    CHECK((found.loss == 1 && found.correct == 2 && found.samples == 3 && found.stop == 4));
+    CHECK(found.parts == 1);
+    if (one == 0.125) CHECK(found.part_squares == 70 * 0.125F / 16);
   }
 }
 

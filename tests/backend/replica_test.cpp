@@ -233,7 +233,7 @@ TEST_CASE("replica: memory", "[backend][replica]") {
   ReplicaBench bench(graph, random_images(2), some_parameters(graph), {2}, {4});
   const MemoryNeed need = bench.replica().memory();
   const GradientLayout layout(graph);
-  CHECK(layout.total() == graph.parameter_count() + graph.statistics_count() + 5);
+  CHECK(layout.total() == graph.parameter_count() + graph.statistics_count() + 7);
   CHECK(need.parameters + need.gradients + need.statistics ==
         4 * (graph.parameter_count() + layout.total() + 3 * graph.statistics_count() +
              2 * layout.lead()));

@@ -130,13 +130,15 @@ TEST_CASE("single totals of nothing are 0", "[device]") {
   const DeviceVector<float> sums({3, 4}, stream.get());
   sum_losses(nullptr, 0, sums.data(), stream.get());
   CHECK(sums.read() == std::vector<float>{0, 0});
-  const DeviceVector<float> to(std::vector<float>(5, 9), stream.get()), flags({0, 7}, stream.get());
+  const DeviceVector<float> to(std::vector<float>(7, 9), stream.get()), flags({0, 7}, stream.get());
   const DeviceVector<SumScratch> scratch(std::vector<SumScratch>(1), stream.get());
   write_step_sums(to.data(), sums.data(), nullptr, 0, 12, flags.data(), scratch.data(),
                   stream.get());
-  CHECK(to.read() == std::vector<float>{0, 0, 12, 0, 7});
+  CHECK(to.read() == std::vector<float>{0, 0, 12, 0, 7, 0, 0});
   const DeviceVector<double> squares({3, 4, 5}, stream.get());
   square_sums(nullptr, std::vector<std::size_t>{0, 0}, squares.data(), scratch.data(),
               stream.get());
   CHECK(squares.read() == std::vector<double>{0, 0, 5});
+  write_part_squares(to.data(), {}, 8, flags.data(), stream.get());
+  CHECK(to.read() == std::vector<float>{0, 0, 12, 0, 7, 0, 1});
 }

@@ -141,7 +141,7 @@ TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   const DeviceVector<float> statistics(values, stream.get());
   const DeviceVector<float> sums({3.5F, 2.0F}, stream.get());
   const DeviceVector<float> flags({0.0F, 7.0F}, stream.get());
-  const DeviceVector<float> to(std::vector<float>(6, kLossSentinel), stream.get());
+  const DeviceVector<float> to(std::vector<float>(8, kLossSentinel), stream.get());
   const DeviceVector<rueda::cuda::SumScratch> scratch(std::vector<rueda::cuda::SumScratch>(1),
                                                       stream.get());
   const auto write = [&](const float* loss) {
@@ -150,7 +150,7 @@ TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   };
   write(sums.data());
   const float flag = bad == 0.0F ? 0.0F : 1.0F;
-  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 7.0F, kLossSentinel});
+  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 7.0F, 0, 0, kLossSentinel});
   CHECK(flags.read().front() == flag);
 
   const DeviceVector<float> bad_loss({NAN, 0.0F}, stream.get());

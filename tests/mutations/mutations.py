@@ -2,6 +2,7 @@
 
 UNIT = ["unit"]
 TRAINER = ["unit [trainer],[booking]", "unit"]
+NOISE = ["unit [noise]", "cli noise"]
 WINOGRAD = ["unit [winograd]", "unit"]
 T, R, D = "src/train/", "src/record/", "src/display/"
 S, F, P = "jobs/reader/study/", "jobs/reader/findings/", "jobs/reader/predict/"
@@ -70,14 +71,27 @@ MUTATIONS = [
      "  recorder_.gather(run, epoch);\n  epoch.seconds += parts_.since_start.seconds();\n", TRAINER),
     (T + "train_loop.cpp", "  parts_.group.barrier();\n  watch_ = Stopwatch();\n", "  parts_.group.barrier();\n",
      TRAINER + ["cli checkpoint"]),
-    (T + "step_recorder.cpp", "double(scores_.at(i).loss) / scores_[i].samples;",
-     "double(scores_.at(i).loss);", TRAINER),
-    (T + "step_recorder.cpp", "double(scores_[i].correct)", "double(scores_[i].loss)", TRAINER),
+    (T + "step_recorder.cpp", "double(sums.loss) / sums.samples;", "double(sums.loss);", TRAINER),
+    (T + "step_recorder.cpp", "double(sums.correct)", "double(sums.loss)", TRAINER),
     (T + "train_loop.cpp", "  position_.seconds += watch_.lap();\n", "", TRAINER + ["cli checkpoint"]),
     (T + "epoch_end.cpp", "double spent = position.spent + epoch.seconds;", "double spent = epoch.seconds;", TRAINER),
     (T + "train_loop.cpp", "every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||", "", TRAINER + ["cli checkpoint"]),
     (T + "train_loop.cpp", "parts_.reducer.begin(global_step(step), plan_.micro_batches == 1 && !audited);",
      "parts_.reducer.begin(global_step(step), !audited);", ["unit [trainer],[reducer]", "cli overlap cpu"]),
+    # What the noise scale is made of: images of a part, buckets, what is no gradient, scales, the finite set.
+    ("src/backend/replica.cpp", "float(current_->batch()), &scalars().flags);", "1.0F, &scalars().flags);", NOISE),
+    ("src/backend/replica.cpp", "bucket == 0 ? 0 : announced_[bucket - 1], announced_[bucket]",
+     "bucket < 2 ? 0 : announced_[bucket - 1], bucket == 0 ? 0 : announced_[bucket]", NOISE),
+    ("src/backend/replica.cpp", "tensor_ends_.push_back(p.offset + p.count);",
+     "tensor_ends_.push_back(p.offset + p.count + kStepSums * (p.offset + p.count == layout_.parameters));", NOISE),
+    ("src/backend/replica.cpp", "sum_squares({0, layout_.parameters});", "sum_squares({0, layout_.parameters - 1});", NOISE),
+    (T + "train_loop.cpp", "if (measures_) replica_.sum_squares(range);", "if (measures_ && first > 0) replica_.sum_squares(range);",
+     NOISE),
+    (T + "step_recorder.cpp", ".part_norm2 = double(sums.samples) * double(sums.part_squares)",
+     ".part_norm2 = double(sums.part_squares)", NOISE),
+    (T + "noise_scale.cpp", "(1 / step.images - 1 / population)", "(1 / step.images)", NOISE),
+    (T + "noise_scale.cpp", "step.images / (step.parts - 1)", "step.images / step.parts", NOISE),
+    (T + "noise_scale.cpp", "const double t = kStudentT.at(blocks - 2);", "const double t = 1;", NOISE),
     # Whose time is whose.
     (T + "step_recorder.cpp", "book(Phase::forward, seconds.forward);", "book(Phase::forward, seconds.backward);", TRAINER),
     (T + "step_recorder.cpp", "book(Phase::backward, seconds.backward);", "book(Phase::backward, seconds.forward);", TRAINER),

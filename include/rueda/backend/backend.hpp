@@ -183,8 +183,8 @@ class Backend {
   // Arithmetic besides the layers of a network: loss, sums, SGD, hashes.
 
   virtual void softmax_cross_entropy(const LossRequest& request) = 0;
-  /// *to = {loss, correct, samples, nonfinite, flags->stop}; `nonfinite` is 1 if the loss or one of
-  /// `statistics` is NaN or infinite, and then goes to flags->nonfinite too.
+  /// *to = {loss, correct, samples, nonfinite, flags->stop, 0, 0}; `nonfinite` is 1 if the loss or
+  /// one of `statistics` is NaN or infinite, and then goes to flags->nonfinite too.
   virtual void write_step_sums(StepSums* to, const LossSums* sums,
                                std::span<const float> statistics, float samples,
                                RankFlags* flags) = 0;
@@ -207,6 +207,10 @@ class Backend {
   /// are the host's and ascend; `to`, which has a number for each, is the device's.
   virtual void square_sums(std::span<const float> values, std::span<const std::size_t> ends,
                            std::span<double> to) = 0;
+  /// to->part_squares = part_squares(sum of `squares`, images) in the order of square_sums, and
+  /// to->parts = 1. What is NaN or infinite makes to->nonfinite and flags->nonfinite 1.
+  virtual void write_part_squares(StepSums* to, std::span<const double> squares, float images,
+                                  RankFlags* flags) = 0;
 
   // How images become a network's input: from a set that the device holds, or
   // in batches that the host prepares.

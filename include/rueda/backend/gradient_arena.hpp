@@ -17,12 +17,17 @@ struct StepSums {
   float loss = 0;  ///< of all samples, not divided
   float correct = 0;
   float samples = 0;
-  float nonfinite = 0;  ///< ranks whose own loss or statistics are NaN or infinite
+  float nonfinite = 0;  ///< ranks whose own loss, statistics or squares are NaN or infinite
   float stop = 0;       ///< ranks that ask to stop
+  /// Of the parts of the step that were measured, a part being a micro-batch of a rank that has
+  /// images: the sum of the squares of its gradients, divided by its images, and how many there
+  /// are.
+  float part_squares = 0;
+  float parts = 0;
 };
 /// What a rank tells the others through StepSums, kept on its device.
 struct RankFlags {
-  float nonfinite = 0;  ///< 1 once a loss or statistic was not finite
+  float nonfinite = 0;  ///< 1 once a loss, a statistic or a part's squares were not finite
   float stop = 0;       ///< 1 once it asks to stop
 };
 inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);

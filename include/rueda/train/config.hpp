@@ -42,6 +42,8 @@ enum class ProgressChoice { automatic, bar, lines, off };
 inline constexpr std::size_t kMostThatFits = SIZE_MAX;
 /// As SumsConfig::bucket_mb: what hides most of the all-reduce, by a measurement at the start.
 inline constexpr double kAutoBucketMb = std::numeric_limits<double>::max();
+/// As often as costs nearly nothing (noise_interval), in place of a number of steps.
+inline constexpr std::size_t kAutoNoiseScale = SIZE_MAX;
 
 /// `50steps` or `2epochs`; none at 0.
 struct CheckpointEvery {
@@ -178,6 +180,8 @@ struct ChecksConfig {
   bool verify_messages = false;  ///< of gradients, by a check sum each
   std::size_t audit_every = 0;   ///< steps; 0: never
   AuditBy audit_by = AuditBy::other;
+  /// Steps between those of which norms are measured; 0: never; or kAutoNoiseScale.
+  std::size_t noise_scale = kAutoNoiseScale;
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
   InjectedFault fault;              ///< of a test, by RUEDA_INJECT
 };

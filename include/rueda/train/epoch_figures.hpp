@@ -24,18 +24,23 @@ struct Score {
   double seconds = 0;
 };
 
+// Why there is no noise scale, as run.json has it.
+inline constexpr const char* kOnePart = "one part a step";
+inline constexpr const char* kFewSteps = "few steps";
+inline constexpr const char* kNotAboveNoise = "gradient not above noise";
+
 /// The gradient noise scale over some steps (docs/metrics.md, "Gradient noise scale"). NaN: not
 /// determined.
 struct GradientNoise {
   double scale = NAN;            ///< images; never below 0
   double low = NAN, high = NAN;  ///< of its 90 % interval
-  double gradient_norm2 =
-      NAN;                ///< mean over the steps of the estimate of |G|^2, which may be below 0
+  /// Mean over the steps of the estimate of |G|^2, which may be below 0.
+  double gradient_norm2 = NAN;
   double variance = NAN;  ///< the same of S, the trace of the covariance of an image's gradient
   std::size_t batch = 0;  ///< images of a full step
   std::size_t parts = 0;  ///< of a full step: ranks' micro-batches that have images
   std::size_t steps = 0;  ///< that were measured and have two parts at least
-  std::string reason;     ///< why there is no scale; empty: there is one
+  std::optional<std::string> reason;  ///< why there is no scale; none: there is one
 
   /// Of a step of `batch` images: what an image in it teaches, over what one in a tiny batch does.
   double learning_efficiency() const noexcept { return 1 / (1 + double(batch) / scale); }
@@ -160,8 +165,9 @@ struct EpochRecord {
   /// earlier process took. There are no records of these, and the time includes
   /// warming up.
   std::optional<std::size_t> resumed_at_step;
-  Energy energy;                 ///< of all ranks and steps
-  EfficiencySeconds efficiency;  ///< see efficiency_seconds
+  Energy energy;                                ///< of all ranks and steps
+  std::optional<GradientNoise> gradient_noise;  ///< of this process's steps; none: not measured
+  EfficiencySeconds efficiency;                 ///< see efficiency_seconds
   // The members below are made of the steps' records.
   std::array<Spread, kPhases> phases;  ///< sums over all its steps, over ranks
   StepBreakdown full_step, partial_step;

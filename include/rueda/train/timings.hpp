@@ -46,6 +46,17 @@ struct BucketRecord {
   double wait = 0;           ///< of `transfer`, waiting for ranks that began later; known on rank 0
 };
 
+/// The gradients of one step at two batch sizes. A part is a micro-batch of a rank that has images:
+/// b of the step's B, with mean gradient g_i; g is the step's.
+struct StepNorms {
+  double images = 0;            ///< B, over all ranks
+  double parts = 0;             ///< 0: not measured
+  double part_norm2 = NAN;      ///< sum over the parts of b / B |g_i|^2
+  double gradient_norm2 = NAN;  ///< |g|^2
+
+  bool measured() const noexcept { return parts > 0; }
+};
+
 /// One step of one rank. Plain bytes: it is gathered over ranks as it is.
 struct StepRecord {
   std::uint32_t epoch = 0;    ///< from 1
@@ -64,6 +75,7 @@ struct StepRecord {
   double train_accuracy = 0;  ///< over the same
   double learning_rate = 0;   ///< of this step's update
   CoreTime cores{};           ///< of the threads that compute, in forward, loss and backward
+  StepNorms norms{};          ///< of all ranks
 };
 
 /// What a rank reports of its last step in its slot of the gradient arena, so

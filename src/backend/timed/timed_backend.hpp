@@ -66,6 +66,8 @@ class TimedBackend : public HostBackend {
     std::ranges::fill(to, 0.0);  // gradients are zeros, and arenas are not read
   }
 
+  void write_part_squares(StepSums*, std::span<const double>, float, RankFlags*) override {}
+
   /// Every batch is there at once.
   std::unique_ptr<DeviceImages> hold(const ImageSet&) override;
   void make_batch(const BatchRequest&, std::byte*, std::int32_t*) override {}

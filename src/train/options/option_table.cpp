@@ -236,6 +236,12 @@ const std::vector<TrainOption> kOptions = {
     {"audit-by", kChecks, words<&ChecksConfig::audit_by>(), free, variant, "",
      "Which rank computes a micro-batch again in an audit: another one, or the rank itself, which "
      "does not find an error that it repeats"},
+    {"noise-scale", kChecks,
+     NumberOrWord<std::size_t>{place<&ChecksConfig::noise_scale>, whole(0), "auto",
+                               kAutoNoiseScale},
+     free, none, "N|auto",
+     "Measures the gradient noise scale, which says up to which batch more images teach more, in "
+     "every Nth step; auto: each on a CPU, every 8th on a GPU; 0: never. Changes no bit"},
     {"eval-every", kTraining, number<&TrainingConfig::eval_every>(), free, none, "N",
      "Epochs between evaluations on the test images; 0: never"},
     {"target-accuracy", kTraining,

@@ -98,14 +98,14 @@ void write_step_sums(std::size_t n, std::size_t bad) {
         const bool has_bad = bad < n;
         if (has_bad) x[bad] = bad % 2 == 0 ? NAN : -INFINITY;
         const Operand<float> statistics(x, 4), sums(std::vector<float>{3.5F, 2.0F}),
-            flags(std::vector<float>{0, 7}), to(5, 4);
+            flags(std::vector<float>{0, 7}), to(7, 4);
         const Scratch scratch;
         const auto write = [&](const Operand<float>& loss) {
           cuda::write_step_sums(to.get(), loss.get(), statistics.get(), n, 12, flags.get(),
                                 scratch.get(), stream());
           scratch.check_counters(r);
         };
-        const Doubles want = {3.5, 2, 12, has_bad ? 1.0 : 0.0, 7};
+        const Doubles want = {3.5, 2, 12, has_bad ? 1.0 : 0.0, 7, 0, 0};
         for (int turn = 0; turn < 2; ++turn) {  // the second finds what the first left
           write(sums);
           expect(r, to.read(r), want, 0);
@@ -146,6 +146,23 @@ void square_sums(std::size_t n, std::size_t ranges, std::size_t off) {
       {3, n * ranges < 100000});
 }
 
+void write_part_squares(std::size_t n, double bad) {
+  row("write_part_squares", text("n=%zu, bad %g", n, bad), [&](Row& r) {
+    std::vector<double> x(n);
+    double want = 0;
+    for (std::size_t i = 0; i < n; ++i) want += x[i] = 1 + noise(29, i);
+    const bool is_bad = n > 0 && bad != 0;
+    if (is_bad) x[n / 2] = bad;
+    const Operand<double> squares(x, 8);
+    const Operand<float> to(std::vector<float>{1, 2, 3, 0, 5, 6, 7}, 4),
+        flags(std::vector<float>{0, 7});
+    cuda::write_part_squares(to.get(), {squares.get(), n}, 24, flags.get(), stream());
+    if (is_bad) want = 24 * bad;
+    expect(r, to.read(r), {1, 2, 3, is_bad ? 1.0 : 0.0, 5, as_float(want / 24), 1}, 1);
+    expect(r, flags.read(r), {is_bad ? 1.0 : 0.0, 7}, 0, 0, "flags");
+  });
+}
+
 void count_up() {
   row("count_up", "3 counters", [&](Row& r) {
     const auto counts = cuda::make_device_memory(24);
@@ -181,6 +198,8 @@ void sweep_losses() {
   for (const std::size_t n : {1, 33, 1024, 1031, 9001})
     for (const std::size_t off : {0, 4}) square_sums(n, 3, off);
   square_sums(5, 201, 0);
+  for (const std::size_t n : {0, 1, 33, 500})
+    for (const double bad : {0.0, double(NAN), double(INFINITY), 1e300}) write_part_squares(n, bad);
   if (choice().whole) square_sums(4096UL * 8 * 1024 + 1031, 1, 4);
   count_up();
 }

@@ -152,7 +152,7 @@ TEST_CASE("training memory: what is there besides the replica", "[memory]") {
   CHECK(one.of_batch() == 5);
   const MemoryNeed four = training_memory(replica, graph, 4, 0);
   CHECK(four.accumulation ==
-        TreeOrder::slots_needed(4) * 4 * (graph.parameter_count() + graph.statistics_count() + 5));
+        TreeOrder::slots_needed(4) * 4 * (graph.parameter_count() + graph.statistics_count() + 7));
 }
 
 // A sanitizer holds memory of its own.

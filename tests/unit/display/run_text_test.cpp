@@ -387,3 +387,50 @@ TEST_CASE("result table: the input and its work", "[result_table]") {
   run.epochs.clear();
   check(result_table(run), {"2 host threads of each rank"});
 }
+
+TEST_CASE("noise scale in words: what a step teaches, over what a rank's part would",
+          "[result_table][noise]") {
+  GradientNoise noise;
+  noise.batch = 1024;
+  noise.scale = 412;
+  noise.low = 350;
+  noise.high = 500;
+  // (1 + 412 / 128) / (1 + 412 / 1024)
+  CHECK(noise_text(noise, 8) ==
+        "412 (350 to 500): a step of 1,024 images teaches as much as 3.01 steps of 128 and costs 8 "
+        "times the images");
+  CHECK_THAT(noise_text(noise, 1), EndsWith("1.29 steps of 512 and costs 2 times the images"));
+  noise.scale = 0;
+  CHECK_THAT(noise_text(noise, 8), Contains("as much as 1 step of 128 and costs 8 times"));
+  noise.reason = kOnePart;
+  CHECK_THAT(noise_text(noise, 1), StartsWith("not determined:") && Contains("--accumulate 2"));
+  noise.reason = kFewSteps;
+  noise.steps = 1;
+  CHECK_THAT(noise_text(noise, 1), Contains("1 step with") && Contains("--noise-scale 1"));
+  noise.reason = kNotAboveNoise;
+  CHECK_THAT(noise_text(noise, 1), StartsWith("not determined: the gradient is not above"));
+  CHECK(noise_text(std::nullopt, 8).empty());
+}
+
+TEST_CASE("result table: a learning rate scaled above the noise scale is named",
+          "[result_table][noise]") {
+  RunRecord run = test::sample_run();
+  CHECK(noise_text(run).empty());
+  GradientNoise& noise = run.epochs.back().gradient_noise.emplace();
+  noise.batch = run.global_batch;
+  noise.scale = 100;
+  noise.low = 80;
+  noise.high = 127;
+  run.config.optimizer.base_batch = 64;
+  check(result_table(run), {"noise scale 100 (80.0 to 127): a step of 128 images",
+                            "images; --scale-lr multiplied the learning rate by 2, which"});
+  const auto warns = [&run] { return noise_text(run).find("--scale-lr") != std::string::npos; };
+  noise.high = 128;
+  CHECK_FALSE(warns());
+  noise.high = 127;
+  run.config.optimizer.base_batch = 128;
+  CHECK_FALSE(warns());
+  run.config.optimizer.base_batch = 64;
+  run.config.optimizer.scale_lr = ScaleLr::none;
+  CHECK_FALSE(warns());
+}

@@ -315,6 +315,16 @@ TEST_CASE("run.json: the summary sums up the epochs", "[written]") {
   }
 }
 
+/// Empty cells where there are none.
+static void check_norms(const WrittenFiles& row, const StepNorms& norms) {
+  for (const auto& [name, value] : {std::pair("parts", norms.parts),
+                                    {"part_norm2", norms.part_norm2},
+                                    {"gradient_norm2", norms.gradient_norm2}}) {
+    CAPTURE(name);
+    CHECK(row.at(name) == (norms.measured() ? WrittenFiles(value) : WrittenFiles()));
+  }
+}
+
 TEST_CASE("steps.csv has a row of each step and rank, each number as it was", "[written]") {
   const RunRecord run = full_run();
   const WrittenFiles rows = files_of(run).at("steps.csv");
@@ -339,8 +349,10 @@ TEST_CASE("steps.csv has a row of each step and rank, each number as it was", "[
     for (std::size_t step = 0; step < 3; ++step) {
       for (std::size_t rank = 0; rank < kWrittenRanks; ++rank, ++row) {
         CAPTURE(row);
-        CHECK(rows.at(row).size() == columns.size() + 1);
+        CHECK(rows.at(row).size() == columns.size() + 4);
         CHECK(rows.at(row).at("rank") == rank);
+        const StepNorms& norms = epoch.step_records[rank][step].norms;
+        check_norms(rows.at(row), rank == 0 && norms.measured() ? norms : StepNorms());
         for (const auto& [name, value] : columns) {
           CAPTURE(name);
           CHECK(rows.at(row).at(name) == value(epoch.step_records[rank][step]));

@@ -63,6 +63,14 @@ RunRecord full_run() {
   second.bucket_records = {{{2, 1, 0, 0, 1.0, 1.5, 2.0, 0.25, 0.125, 0.0625},
                             {2, 1, 1, 0, 1.25, 2.0, 2.5, 0.25, 0.125, 0.0625}},
                            {{2, 1, 0, 0, 1.0, 1.75, 2.0, 0.25, 0.125, 0.0625}}};
+  run.epochs[0].gradient_noise = GradientNoise{.gradient_norm2 = -0.5,
+                                               .variance = 12,
+                                               .batch = 128,
+                                               .parts = 4,
+                                               .steps = 2,
+                                               .reason = kFewSteps};
+  second.gradient_noise = GradientNoise{40, 30, 60, 0.25, 10, 128, 4, 300, {}};
+  for (auto& steps : second.step_records) steps.front().norms = {128, 4, 1.5, 0.75};
   run.clock_error = 0.0005;
   run.profile = {32,
                  Roof{2e12, 1e11},

@@ -139,6 +139,10 @@ TEST_CASE("the history has what run.json says of the epochs, an object a line", 
 }
 
 TEST_CASE("epochs.csv has the numbers of run.json", "[written]") {
+  const std::map<std::string, std::string> noise_places = {
+      {"noise_scale", "/gradient_noise/scale"},
+      {"noise_scale_low", "/gradient_noise/low"},
+      {"noise_scale_high", "/gradient_noise/high"}};
   const WrittenFiles files = files_of(full_run());
   const WrittenFiles& epochs = files.at("run.json").at("epochs");
   REQUIRE(files.at("epochs.csv").size() == epochs.size());
@@ -150,6 +154,10 @@ TEST_CASE("epochs.csv has the numbers of run.json", "[written]") {
         CHECK(value == kWrittenRanks);
       else if (column == "joules")
         CHECK(value == value_at(epochs.at(i), "/energy/total_joules"));
+      else if (column.starts_with("noise_scale"))
+        CHECK(value == value_at(epochs.at(i), noise_places.at(column)));
+      else if (column == "learning_efficiency")
+        CHECK(value == value_at(epochs.at(i), "/gradient_noise/learning_efficiency"));
       else if (column.ends_with("_seconds") && column != "val_seconds")
         CHECK(value == value_at(epochs.at(i), phase + "/mean"));
       else
