@@ -13,6 +13,7 @@ from reader.base.estimate import Estimate  # noqa: E402
 from reader.base.statistics import spread_of  # noqa: E402
 from reader.charts.learning import chart as learning_chart  # noqa: E402
 from reader.findings.finding import json_value  # noqa: E402
+from reader.findings.noise import compared_batch  # noqa: E402
 from reader.findings.report_json import report_json  # noqa: E402
 from reader.page.head import head  # noqa: E402
 from reader.report import Report  # noqa: E402
@@ -353,6 +354,12 @@ class OneRun(unittest.TestCase):
         text = self.said(None, ranks=1, reason="one part a step").text
         self.assertEqual(text, "The gradient noise scale is not determined: each step was one part, so there is no second batch size to "
                                "compare it with (train with --accumulate 2 or on several ranks).")  # fmt: skip
+
+    def test_a_batch_that_ranks_do_not_share_equally_is_compared_in_whole_images(self):
+        for ranks, batch, other in ((2, 33, 16), (1, 33, 16), (1, 1, 1), (4, 130, 32)):
+            run = made_run(ranks=ranks)
+            run.global_batch = batch
+            self.assertEqual(compared_batch(run), other)
 
     def test_it_is_said_of_one_configuration_alone(self):
         runs = study({1: 8, 4: 2.5})

@@ -73,8 +73,8 @@ def which_learning_rate(series, f):
 
 
 def compared_batch(run):
-    """With which a step is compared: that of a rank, and on one rank half of it."""
-    return run.global_batch / max(2, run.world_size())
+    """With which a step is compared, as in the run's own table: what a rank has of it, and on one rank half of it."""
+    return max(1, run.global_batch // max(2, run.world_size()))
 
 
 def what_a_step_teaches(series):

@@ -1,5 +1,5 @@
 """How much faster more ranks learn: what a larger batch teaches, from the gradient noise scale of all runs of a network
-(docs/metrics.md, "Gradient noise scale")."""
+(docs/metrics.md, "Speedup of learning")."""
 
 from dataclasses import dataclass
 
