@@ -81,6 +81,9 @@ class CheckpointTest(ProgramCase):
         for row, epoch in zip(rows, epochs):
             values = {**epoch, "ranks": len(epoch["ranks"]), "joules": epoch["energy"]["total_joules"]}
             values.update({f"{name}_seconds": phase["mean"] for name, phase in epoch["phases"].items()})
+            noise = dict.fromkeys(("scale", "low", "high", "learning_efficiency")) | (epoch["gradient_noise"] or {})
+            values.update(noise_scale=noise["scale"], noise_scale_low=noise["low"], noise_scale_high=noise["high"])
+            values["learning_efficiency"] = noise["learning_efficiency"]
             self.assertNotIn(None, row.values())
             for name, cell in row.items():
                 self.assertEqual(json.loads(cell or "null"), values[name], name)
