@@ -10,7 +10,7 @@ import shutil
 
 from rueda_runs import ProgramCase, main
 
-GRADIENT_BYTES = 1_084_412  # of resnet20, with what is summed along
+GRADIENT_BYTES = 1_084_420  # of resnet20, with what is summed along
 # A machine and a network of which everything is given.
 GIVEN = ("--model", "resnet20", "--compute", "100ms", "--batch-per-rank", "100", "--images", "1050",
          "--alpha", "1ms", "--bandwidth", "1GB/s", "--overlap", "off", "--bucket-mb", "0")  # fmt: skip
