@@ -16,13 +16,24 @@ constexpr std::size_t kShortest = std::size_t{64} << 10;  // floats of a long me
 constexpr std::size_t kLongest = std::size_t{4} << 20;
 constexpr double kTimesAsLong = 4;  // as a message of one float
 constexpr double kBatchSeconds = 1e-3;
-constexpr double kMostTimes = 16;  // in a batch
+// In a batch: so many that it hardly matters that ranks leave the barrier before it one after the
+// other, on crowded cores within milliseconds.
+constexpr double kFewestTimes = 4, kMostTimes = 16;
 constexpr int kBatches = 5;
-constexpr double kLongSeconds = 5e-3;  // from which on one has to do
-constexpr double kLeastBeta = 1e-12;   // no link is faster; so a long message is never free
+constexpr double kLongSeconds = 5e-3;  // from which on some single ones have to do
+constexpr int kLongTimes = 2;
+constexpr double kVeryLongSeconds = 0.1;
+constexpr double kFullSeconds = 20e-3;  // of a message in which its beginning hardly counts
+constexpr double kLeastBeta = 1e-12;    // no link is faster; so a long message is never free
 
 /// What is done again and again with so many floats.
 using Work = std::function<void(std::size_t floats)>;
+
+/// Of one float, and of so many that they take kTimesAsLong.
+struct Points {
+  cost::TimedSum once;
+  cost::TimedSum longer;
+};
 
 class MachineProbe {
  public:
@@ -35,11 +46,12 @@ class MachineProbe {
     const HostLayout& layout = place_.layout;
     cost::Machine machine;
     machine.ranks_per_node = std::size_t(layout.most());
-    const cost::Link addition = link_of([this](std::size_t floats) { add(floats); });
+    const Points additions = times_of([this](std::size_t floats) { add(floats); });
+    const cost::Link addition = cost::link_through(additions.once, additions.longer);
     machine.gamma = addition.beta;
     // Of two messages of a sum one is added, for which a device is told to.
     launch_ = addition.alpha / 2;
-    if (layout.most() > 1) machine.inside = message_cost(host_);
+    if (layout.most() > 1) machine.inside = message_cost(*place_.split(host_));
     if (layout.hosts() > 1) measure_between(machine);
     return machine;
   }
@@ -49,20 +61,51 @@ class MachineProbe {
     const int fewest = place_.layout.fewest();
     // Who takes no part is alone in a group.
     const int alone = fewest + place_.world.rank();
-    const cost::Link all = message_cost(local_ < fewest ? local_ : alone);
-    machine.between = all;
-    if (fewest == 1) return;
-    machine.between = message_cost(local_ == 0 ? 0 : alone);
-    const double links = std::round(fewest * machine.between.beta / all.beta);
-    machine.links_per_node = std::size_t(std::clamp<double>(links, 1, fewest));
-    machine.between.alpha = std::max(machine.between.alpha, all.alpha);
+    Points all;
+    if (fewest > 1) {
+      const auto ranks = place_.split(local_ < fewest ? local_ : alone);
+      all = times_of([&](std::size_t floats) { exchange(*ranks, floats); });
+    }
+    const auto ranks = place_.split(local_ == 0 ? 0 : alone);
+    machine.between = message_cost(*ranks);
+    machine.pair_factor = pair_factor(*ranks, machine.between);
+    if (fewest > 1) share(machine, fewest, all);
   }
 
-  cost::Link message_cost(int color) {
-    const auto ranks = place_.split(color);
-    cost::Link link = link_of([&](std::size_t floats) { exchange(*ranks, floats); });
+  /// How many of the `fewest` messages that ranks of each host send at once do not share a link.
+  void share(cost::Machine& machine, int fewest, const Points& all) const {
+    cost::Link& one = machine.between;
+    const double alpha = cost::link_through(all.once, all.longer).alpha;
+    const double bytes = one.bytes_within(all.longer.seconds - alpha + one.alpha);
+    const double links = std::round(fewest * all.longer.bytes / bytes);
+    machine.links_per_node = std::size_t(std::clamp<double>(links, 1, fewest));
+    one.alpha = std::max(one.alpha, alpha + launch_);
+  }
+
+  /// Over TCP both directions of a connection may disturb each other, and more than two hosts only
+  /// use both where they work in pairs.
+  double pair_factor(Exchange& ranks, const cost::Link& link) {
+    if (place_.layout.hosts() == 2) return 1;
+    const std::size_t floats = longest_;
+    const double seconds = seconds_of(floats, [&](std::size_t n) { exchange_in_pairs(ranks, n); });
+    const double bytes = link.bytes_within(seconds + launch_);
+    return std::max(bytes / (double(floats) * sizeof(float)), 1.0);
+  }
+
+  cost::Link message_cost(Exchange& ranks) {
+    const Points times = times_of([&](std::size_t floats) { exchange(ranks, floats); });
+    cost::TimedSum longest = times.longer;
+    const double float_bytes = sizeof(float);
+    longest_ = std::size_t(longest.bytes / float_bytes);
+    while (longest.seconds < kFullSeconds && longest_ < kLongest) {
+      longest_ *= 4;
+      const double seconds = seconds_of(longest_, [&](std::size_t n) { exchange(ranks, n); });
+      longest = {double(longest_) * float_bytes, seconds};
+    }
+    cost::Link link = cost::link_through(times.once, times.longer, longest);
     link.alpha += launch_;
     link.beta = std::max(link.beta, kLeastBeta);
+    link.beta_beyond = std::max(link.beta_beyond, kLeastBeta);
     return link;
   }
 
@@ -75,13 +118,21 @@ class MachineProbe {
                    {memory.subspan(floats, floats), plan.left()}, unread_);
   }
 
+  /// A round of doubling or halving; the last of an odd number is left over.
+  void exchange_in_pairs(Exchange& ranks, std::size_t floats) {
+    const int peer = ranks.rank() ^ 1;
+    if (peer >= ranks.size()) return;
+    const auto memory = place_.device.scratch(2 * floats);
+    ranks.sendrecv({memory.first(floats), peer}, {memory.subspan(floats, floats), peer}, unread_);
+  }
+
   void add(std::size_t floats) {
     const auto memory = place_.device.scratch(2 * floats);
     place_.device.add(memory.first(floats), memory.subspan(floats, floats));
     place_.device.wait(place_.device.record_own());
   }
 
-  cost::Link link_of(const Work& work) {
+  Points times_of(const Work& work) {
     const double once = seconds_of(1, work);
     std::size_t floats = kShortest;
     double longer = seconds_of(floats, work);
@@ -90,18 +141,27 @@ class MachineProbe {
       longer = seconds_of(floats, work);
     }
     const double float_bytes = sizeof(float);
-    return cost::link_through({float_bytes, once}, {double(floats) * float_bytes, longer});
+    return {{float_bytes, once}, {double(floats) * float_bytes, longer}};
   }
 
   /// Collective: the slowest rank's. The first time opens connections and registers memory.
   double seconds_of(std::size_t floats, const Work& work) {
     work(floats);
     const double first = max_over_ranks(place_.world, seconds_of_batch(floats, work, 1));
-    const auto times = int(std::clamp(kBatchSeconds / std::max(first, 1e-9), 1.0, kMostTimes));
-    const int count = first < kLongSeconds ? kBatches : 1;
+    if (first >= kLongSeconds) return least_seconds(floats, work, first);
+    const auto times =
+        int(std::clamp(kBatchSeconds / std::max(first, 1e-9), kFewestTimes, kMostTimes));
     std::vector<double> batches;
-    for (int i = 0; i < count; ++i) batches.push_back(seconds_of_batch(floats, work, times));
+    for (int i = 0; i < kBatches; ++i) batches.push_back(seconds_of_batch(floats, work, times));
     return max_over_ranks(place_.world, median_of(batches));
+  }
+
+  /// Of some that take long, of which a busy core makes one longer; of one that takes very long.
+  double least_seconds(std::size_t floats, const Work& work, double first) {
+    double least = first;
+    for (int i = 0; i < kLongTimes && first < kVeryLongSeconds; ++i)
+      least = std::min(least, max_over_ranks(place_.world, seconds_of_batch(floats, work, 1)));
+    return least;
   }
 
   double seconds_of_batch(std::size_t floats, const Work& work, int times) {
@@ -115,6 +175,7 @@ class MachineProbe {
   int host_;
   int local_;  ///< of this rank on its host
   double launch_ = 0;
+  std::size_t longest_ = 0;  ///< floats of the longest message between hosts
   ReduceJournal unread_;
 };
 

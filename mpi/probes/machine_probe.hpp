@@ -27,9 +27,10 @@ struct ProbePlace {
 /// same on all ranks, of which the slowest counts. All ranks of a host send at
 /// once, each to its right neighbour there; then each to the rank of its place on
 /// the next host; then one rank of each host alone, which shows how much ranks of
-/// a host share its links. Messages are of one float, and so long that they take
-/// four times as long, 16 MiB at most. Takes some 50 ms, and on links of
-/// milliseconds as long as about fifty messages. Throws RunError.
+/// a host share its links, and of more than two hosts in pairs. Messages are of
+/// one float, so long that they take four times as long, and longer ones, up to
+/// 16 MiB or 20 ms, which show the bandwidth. Takes some tenths of a second, and
+/// on links of milliseconds as long as about a hundred messages. Throws RunError.
 cost::Machine measure_machine(const ProbePlace& place);
 
 }  // namespace rueda

@@ -24,10 +24,9 @@ double ring_step(const Machine& machine, std::size_t ranks, double bytes) {
   return std::max(inside, between);
 }
 
-/// Seconds of a message between nodes while `senders` ranks of a node send one each.
-double shared_message(const Machine& machine, std::size_t senders, double bytes) {
-  const double share = double(senders) / double(machine.links_per_node);
-  return machine.between.alpha + bytes * machine.between.beta * std::max(share, 1.0);
+/// A node's way to another while `senders` of its ranks send a message each.
+Link shared_link(const Machine& machine, std::size_t senders) {
+  return machine.between.shared_by(double(senders) / double(machine.links_per_node));
 }
 
 /// Seconds of a message within blocks of `block` of all `ranks` ranks, each of which sends one.
@@ -36,7 +35,8 @@ double shared_message(const Machine& machine, std::size_t senders, double bytes)
 double block_message(const Machine& machine, std::size_t ranks, std::size_t block, double bytes) {
   const bool divides_nodes = machine.ranks_per_node % std::bit_ceil(block) == 0;
   if (!machine.spans_nodes(ranks) || divides_nodes) return machine.inside.message_seconds(bytes);
-  return shared_message(machine, std::min(block, machine.ranks_per_node), bytes);
+  const Link link = shared_link(machine, std::min(block, machine.ranks_per_node));
+  return link.shared_by(machine.pair_factor).message_seconds(bytes);
 }
 
 /// Of a block of `block` of all `ranks` ranks.
@@ -61,7 +61,7 @@ double nested_seconds(const Machine& machine, std::size_t ranks, double bytes, S
   const double inside = 2 * machine.inside.message_seconds(shard) + shard * machine.gamma;
   Machine nodes = machine;
   nodes.ranks_per_node = 1;
-  nodes.between.beta *= std::max(double(local) / double(machine.links_per_node), 1.0);
+  nodes.between = shared_link(machine, local);
   return double(local - 1) * inside + across(nodes, pieces(ranks, local), shard);
 }
 
@@ -96,6 +96,17 @@ std::uint32_t next(std::uint32_t& state) {
 
 }  // namespace
 
+double Link::bytes_within(double seconds) const noexcept {
+  const double straight = std::max(seconds - alpha, 0.0) / beta;
+  if (straight <= bend) return straight;
+  return bend + (seconds - message_seconds(bend)) / beta_beyond;
+}
+
+Link Link::shared_by(double share) const noexcept {
+  const double times = std::max(share, 1.0);
+  return {alpha, beta * times, bend / times, beta_beyond * times};
+}
+
 Link link_through(const TimedSum& shorter, const TimedSum& longer) {
   const Link bytes_alone{0, longer.seconds / longer.bytes};
   if (!(longer.bytes > shorter.bytes)) return bytes_alone;
@@ -104,6 +115,15 @@ Link link_through(const TimedSum& shorter, const TimedSum& longer) {
   if (beta < 0) return {longer.seconds, 0};
   if (alpha < 0) return bytes_alone;
   return {alpha, beta};
+}
+
+Link link_through(const TimedSum& shorter, const TimedSum& longer, const TimedSum& longest) {
+  Link link = link_through(shorter, longer);
+  if (longest.bytes > longer.bytes && longest.seconds > longer.seconds) {
+    link.bend = longer.bytes;
+    link.beta_beyond = (longest.seconds - longer.seconds) / (longest.bytes - longer.bytes);
+  }
+  return link;
 }
 
 double added_bytes(std::size_t ranks, double bytes) noexcept {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/text.hpp"
 
@@ -13,7 +15,19 @@ namespace rueda::cost {
 struct Link {
   double alpha = 0;  ///< seconds for each message
   double beta = 0;   ///< seconds for each byte, 1 / bandwidth
-  double message_seconds(double bytes) const noexcept { return alpha + bytes * beta; }
+  /// A measured link has another slope for long messages, whose sender first asks the receiver and
+  /// then fills the link: bytes up to which `beta` holds, and seconds for each byte beyond.
+  double bend = std::numeric_limits<double>::infinity();
+  double beta_beyond = 0;
+
+  double message_seconds(double bytes) const noexcept {
+    const double beyond = std::max(bytes - bend, 0.0);
+    return alpha + (bytes - beyond) * beta + beyond * beta_beyond;
+  }
+  /// The bytes of a message that takes so long; 0 where none is so short.
+  double bytes_within(double seconds) const noexcept;
+  /// While `share` messages go over it at the same time; fewer than one take as long as one.
+  Link shared_by(double share) const noexcept;
 };
 
 /// What a sum of so many bytes took; seconds.
@@ -26,6 +40,9 @@ struct TimedSum {
 /// negative, or both are as long, the other cost alone has the time of the
 /// longer sum.
 Link link_through(const TimedSum& shorter, const TimedSum& longer);
+/// The same, bent at `longer`, so that it also passes through `longest`. Where that one took no
+/// longer than `longer`, it says nothing, and the line stays straight.
+Link link_through(const TimedSum& shorter, const TimedSum& longer, const TimedSum& longest);
 
 /// A machine of nodes with `ranks_per_node` ranks each, the last node with as
 /// many as are left. Ranks are dealt node by node. One level: all ranks on one
@@ -37,6 +54,9 @@ struct Machine {
   std::size_t ranks_per_node = 1;
   /// How many messages of a node's ranks go out at full speed at the same time; more share.
   std::size_t links_per_node = 1;
+  /// By how much longer the bytes of two nodes take that send each other a message, than those of
+  /// a ring, whose every node sends to one and receives from another.
+  double pair_factor = 1;
 
   bool spans_nodes(std::size_t ranks) const noexcept { return ranks > ranks_per_node; }
 };

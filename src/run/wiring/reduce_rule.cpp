@@ -1,6 +1,7 @@
 #include "run/wiring/reduce_rule.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,8 @@ namespace rueda {
 namespace {
 
 constexpr std::size_t kLongestChosen = std::size_t{1} << 30;  // bytes; beyond nothing changes
-constexpr double kLeastGain = 0.02;                           // for which another row is worth it
+constexpr double kShownFactor = 1.05;
+constexpr double kLeastGain = 0.02;  // for which another row is worth it
 /// Lengths of a factor of two that are looked at, as 8, 9 ... 15 KiB.
 constexpr std::size_t kLengthsOfOctave = 8;
 
@@ -38,12 +40,15 @@ bool keeps_order(const ReduceSituation& situation, Algorithm algorithm) {
 }
 
 std::string link_text(const cost::Link& link) {
-  return fmt::format("{} us and {} GB/s", rate_text(link.alpha * 1e6), rate_text(1e-9 / link.beta));
+  const double beta = std::isinf(link.bend) ? link.beta : link.beta_beyond;
+  return fmt::format("{} us and {} GB/s", rate_text(link.alpha * 1e6), rate_text(1e-9 / beta));
 }
 
 std::string costs_text(const ReduceSituation& situation, const cost::Machine& machine) {
   std::string text = fmt::format("by measured costs for {} ranks: ", situation.ranks);
   if (situation.hosts > 1) text += link_text(machine.between) + " between hosts, ";
+  if (machine.pair_factor > kShownFactor)
+    text += rate_text(machine.pair_factor) + " times as long in pairs, ";
   if (situation.most_on_a_host > 1) text += link_text(machine.inside) + " inside, ";
   return text + fmt::format("additions at {} GB/s", rate_text(1e-9 / machine.gamma));
 }

@@ -14,23 +14,26 @@ constexpr double kUs = 1e-6;
 /// Messages of the ranks of one call of `split`, all of which cost the same.
 struct StatedLinks {
   std::vector<cost::Link> of_call;  ///< in the order of the calls
+  double pair_factor = 1;           ///< of two ranks that send each other a message
   std::size_t calls = 0;
 };
 
 /// Messages of a stated cost, on a clock that others share.
 class LinkExchange final : public OuterExchange {
  public:
-  LinkExchange(ExchangePtr inner, StatedClock& clock, const cost::Link& link)
-      : OuterExchange(std::move(inner)), clock_(clock), link_(link) {}
+  LinkExchange(ExchangePtr inner, StatedClock& clock, const cost::Link& link, double pair_factor)
+      : OuterExchange(std::move(inner)), clock_(clock), link_(link), pair_factor_(pair_factor) {}
   void sendrecv(const Outgoing& send, const Incoming& receive,
                 const ReduceJournal& journal) override {
     OuterExchange::sendrecv(send, receive, journal);
-    clock_.spend(link_.message_seconds(double(receive.floats.size_bytes())));
+    const double share = send.to == receive.from ? pair_factor_ : 1;
+    clock_.spend(link_.shared_by(share).message_seconds(double(receive.floats.size_bytes())));
   }
 
  private:
   StatedClock& clock_;
   cost::Link link_;
+  double pair_factor_;
 };
 
 /// On hosts of which `host_of` says which rank is on which.
@@ -47,7 +50,8 @@ cost::Machine measured(TestRank& on, const StatedTimes& times, StatedLinks links
                           .layout = layout,
                           .split = [&](int color) -> ExchangePtr {
                             const cost::Link link = links.of_call.at(links.calls++);
-                            return std::make_unique<LinkExchange>(place.split(color), clock, link);
+                            return std::make_unique<LinkExchange>(place.split(color), clock, link,
+                                                                  links.pair_factor);
                           },
                           .now = [&] { return clock.now(); }});
 }
@@ -107,6 +111,39 @@ TEST_CASE("what a device needs to begin an addition belongs to its messages", "[
     CHECK_ON_THREAD(on, is_near(machine.inside.beta, 1 / 200e9), "{}", machine.inside.beta);
     CHECK_ON_THREAD(on, is_near(machine.gamma, 1 / 900e9), "{}", machine.gamma);
   });
+}
+
+TEST_CASE("a link with another slope for long messages, and pairs that disturb each other",
+          "[probe]") {
+  const cost::Link bent{20 * kUs, 0.4e-9, 262144, 0.2e-9};
+  const StatedLinks links{{bent}, 1.5};
+  for (const int size : {2, 3, 4, 5}) {
+    on_threads(size, [&](TestRank& on) {
+      const auto machine = measured(on, {}, links, [](int rank) { return rank; });
+      // Two hosts send to each other also in a ring, which takes that long anyway.
+      const double factor = size == 2 ? 1.5 : 1;
+      for (const double bytes : {4.0, 262144.0, 1e6, 1e8}) {
+        const double expected = bent.shared_by(factor).message_seconds(bytes);
+        const double seconds = machine.between.message_seconds(bytes);
+        CHECK_ON_THREAD(on, std::abs(seconds - expected) < 0.02 * expected, "{} {}", bytes,
+                        seconds);
+      }
+      const double expected = size == 2 ? 1 : 1.5;
+      CHECK_ON_THREAD(on, is_near(machine.pair_factor, expected), "{}", machine.pair_factor);
+    });
+  }
+}
+
+TEST_CASE("ranks of a host share a link whose long messages have another slope", "[probe]") {
+  const cost::Link bent{20 * kUs, 0.4e-9, 262144, 0.2e-9};
+  for (const std::size_t shown : {1U, 2U, 4U}) {
+    const cost::Link all = bent.shared_by(4.0 / double(shown));
+    const StatedLinks links{{{2 * kUs, 0.02e-9}, all, bent}};
+    on_threads(8, [&](TestRank& on) {
+      const auto machine = measured(on, {}, links, [](int rank) { return rank / 4; });
+      CHECK_ON_THREAD(on, machine.links_per_node == shown, "{}", machine.links_per_node);
+    });
+  }
 }
 
 }  // namespace

@@ -245,4 +245,37 @@ TEST_CASE("a link that goes through two sums", "[cost]") {
   CHECK(single.beta == Approx(3e-9));
 }
 
+TEST_CASE("a link whose long messages have another slope", "[cost]") {
+  // By hand: 2 ms and 1 ns a byte up to 4 MB, beyond that half a ns.
+  const Link link = link_through({1e6, 0.003}, {4e6, 0.006}, {10e6, 0.009});
+  CHECK(link.message_seconds(2e6) == Approx(0.004));
+  CHECK(link.message_seconds(4e6) == Approx(0.006));
+  CHECK(link.message_seconds(6e6) == Approx(0.007));
+  for (const double bytes : {1e6, 4e6, 6e6})
+    CHECK(link.bytes_within(link.message_seconds(bytes)) == Approx(bytes));
+  CHECK(link.bytes_within(0.001) == 0);
+  // Three messages at the same time are one of three times the bytes; half a message is one.
+  CHECK(link.shared_by(3).message_seconds(2e6) == Approx(0.007));
+  CHECK(link.shared_by(0.5).message_seconds(2e6) == Approx(0.004));
+  // Straight where the longest one took no longer.
+  const Link straight = link_through({1e6, 0.003}, {4e6, 0.006}, {10e6, 0.006});
+  CHECK(straight.message_seconds(10e6) == Approx(0.012));
+  CHECK(straight.bytes_within(0.012) == Approx(10e6));
+}
+
+TEST_CASE("nodes that exchange in pairs take longer by a factor of the bytes", "[cost]") {
+  Machine machine{.inside = {1e-6, 1e-10}, .between = {1e-5, 1e-8}, .gamma = 0};
+  machine.ranks_per_node = 2;
+  Machine slower = machine;
+  slower.pair_factor = 1.5;
+  Machine thinner = machine;
+  thinner.between.beta *= 1.5;
+  CHECK(ring_seconds(slower, 8, 1e6) == Approx(ring_seconds(machine, 8, 1e6)));
+  CHECK(hierarchical_seconds(slower, 8, 1e6) == Approx(hierarchical_seconds(machine, 8, 1e6)));
+  CHECK(doubling_seconds(slower, 8, 1e6) == Approx(doubling_seconds(thinner, 8, 1e6)));
+  CHECK(halving_seconds(slower, 8, 1e6) == Approx(halving_seconds(thinner, 8, 1e6)));
+  CHECK(hierarchical_halving_seconds(slower, 8, 1e6) ==
+        Approx(hierarchical_halving_seconds(thinner, 8, 1e6)));
+}
+
 }  // namespace
