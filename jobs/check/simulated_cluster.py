@@ -2,9 +2,13 @@
 """Steps of training on simulated clusters, beside what `rueda predict` says: a table and a picture. Needs matplotlib.
 
 usage: simulated_cluster.py [--write] [--ranks LIST] SIMULATED_CLUSTER RUEDA
+       simulated_cluster.py --records [--ranks LIST] RECORD_KEEPING
 
 SIMULATED_CLUSTER and RUEDA are programs of a build (ninja -C build rueda tests/simulated-cluster). --write puts the
 table and the picture into docs/results/; 4,096 ranks take some minutes.
+
+--records: what rank 0 of so many ranks keeps, writes and spends between the steps of 20 epochs of 50 steps, by the
+program tests/record-keeping, in Markdown.
 """
 
 import argparse
@@ -117,13 +121,30 @@ def write(rows):
         save_figure(figure, PICTURE)
 
 
+def print_records(program, ranks):
+    """Each in a process of its own: memory that one took stays."""
+    print("| P | gathered an epoch, MB | between two epochs, ms | in a step, µs | memory, MB | run.json, MB | ranks.csv, MB "
+          "| steps.csv, MB |\n|" + "---:|" * 8)  # fmt: skip
+    for count in ranks.split(","):
+        with tempfile.TemporaryDirectory(prefix="rueda-records-") as folder:
+            one = json.loads(lines_of([program, "--ranks", count, "--folder", folder])[-1])
+        print(f"| {one['ranks']:,} | {one['gathered_megabytes']:.3g} | {1e3 * one['epoch_seconds']:.3g} "
+              f"| {1e6 * one['step_seconds']:.3g} | {one['memory_megabytes']:.3g} | {one['run_json_megabytes']:.3g} "
+              f"| {one['ranks_csv_megabytes']:.3g} | {one['steps_csv_megabytes']:.3g} |", flush=True)  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="put table and picture into docs/results/")
     parser.add_argument("--ranks", default=RANKS, help="numbers of ranks")
-    parser.add_argument("simulated_cluster", metavar="SIMULATED_CLUSTER")
-    parser.add_argument("rueda", metavar="RUEDA")
+    parser.add_argument("--records", action="store_true", help="what rank 0 keeps")
+    parser.add_argument("simulated_cluster", metavar="PROGRAM", help="SIMULATED_CLUSTER, or RECORD_KEEPING")
+    parser.add_argument("rueda", metavar="RUEDA", nargs="?")
     arguments = parser.parse_args()
+    if arguments.records:
+        return print_records(arguments.simulated_cluster, arguments.ranks)
+    if not arguments.rueda:
+        parser.error("RUEDA is missing")
     rows = simulated_rows(arguments)
     for row in rows:
         print("{:9} {:5} {:9} {:9.3f} ms  {:6.1%} simulated {:6.1%} predicted".format(*row[:6]))
