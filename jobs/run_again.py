@@ -17,7 +17,7 @@ the command that tries a host: PROBE HOST true [ssh -o BatchMode=yes -o ConnectT
 --requeue, in a job of Slurm: a run that was stopped by SIGUSR1, or that saved its state (75), puts its job back into the
 queue. So does a failure if nodes of the job start nothing any more within 20 s; they are left out from then on.
 
-A launcher that stays although the run is over, because it waits for a host that is gone, is ended: 10 s after its last
+A launcher that stays although the run is over, because it waits for a host that is gone, is ended: 4 s after its last
 rank on this host has ended, or, where it had none here, when status.json in DIR has not changed for 120 s.
 """
 
@@ -37,7 +37,7 @@ USAGE = 2
 SAVED = 75  # stopped as asked, with the state saved
 ENDS = (0, USAGE, SAVED)  # exit codes after which a restart cures nothing
 LOOK = 0.2  # seconds between two looks at a job
-ALONE = 10  # seconds that a launcher may stay after its last rank here
+ALONE = 4  # seconds that a launcher may stay after its last rank here
 SILENT = 120  # seconds without a change of status.json
 KILL = 5  # seconds from SIGTERM to SIGKILL
 STOPPING = 300  # seconds for a command that was asked to stop, which may write a checkpoint first
