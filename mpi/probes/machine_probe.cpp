@@ -13,8 +13,7 @@ namespace rueda {
 namespace {
 
 constexpr std::size_t kShortest = std::size_t{64} << 10;  // floats of a long message
-constexpr std::size_t kLongest = std::size_t{4} << 20;
-constexpr double kTimesAsLong = 4;  // as a message of one float
+constexpr double kTimesAsLong = 4;                        // as a message of one float
 constexpr double kBatchSeconds = 1e-3;
 // In a batch: so many that it hardly matters that ranks leave the barrier before it one after the
 // other, on crowded cores within milliseconds.
@@ -97,7 +96,7 @@ class MachineProbe {
     cost::TimedSum longest = times.longer;
     const double float_bytes = sizeof(float);
     longest_ = std::size_t(longest.bytes / float_bytes);
-    while (longest.seconds < kFullSeconds && longest_ < kLongest) {
+    while (longest.seconds < kFullSeconds && longest_ < place_.most_floats) {
       longest_ *= 4;
       const double seconds = seconds_of(longest_, [&](std::size_t n) { exchange(ranks, n); });
       longest = {double(longest_) * float_bytes, seconds};
@@ -136,7 +135,7 @@ class MachineProbe {
     const double once = seconds_of(1, work);
     std::size_t floats = kShortest;
     double longer = seconds_of(floats, work);
-    while (longer < kTimesAsLong * once && floats < kLongest) {
+    while (longer < kTimesAsLong * once && floats < place_.most_floats) {
       floats *= 4;
       longer = seconds_of(floats, work);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -21,6 +22,7 @@ struct ProbePlace {
   std::function<std::unique_ptr<Exchange>(int color)> split;
   /// Seconds since some moment.
   std::function<double()> now = [watch = Stopwatch()] { return watch.seconds(); };
+  std::size_t most_floats = std::size_t{4} << 20;  ///< of a message or addition
 };
 
 /// Collective: what messages and additions cost here, for the cost model; the

@@ -53,7 +53,8 @@ cost::Machine measured(TestRank& on, const StatedTimes& times, StatedLinks links
                             return std::make_unique<LinkExchange>(place.split(color), clock, link,
                                                                   links.pair_factor);
                           },
-                          .now = [&] { return clock.now(); }});
+                          .now = [&] { return clock.now(); },
+                          .most_floats = std::size_t{1} << 18});
 }
 
 bool is_near(double value, double expected) { return std::abs(value - expected) < 1e-6 * expected; }

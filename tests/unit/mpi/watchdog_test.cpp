@@ -28,6 +28,7 @@ Ended watched(double seconds, const Work& work) {
   REQUIRE(child >= 0);
   if (child == 0) {
     dup2(pipe_ends[1], STDERR_FILENO);
+    const Computing nothing(nullptr);  // ranks that were threads in other cases leave theirs behind
     ReduceJournal journal;
     const Watchdog dog({.rank = 3, .host = "h0", .journal = journal, .seconds = seconds});
     work(journal);
