@@ -15,8 +15,8 @@ std::string why_not(const GradientNoise& noise) {
   if (noise.reason == kOnePart)
     return "a step is one micro-batch of one rank; --accumulate 2 makes two of it";
   if (noise.reason == kFewSteps)
-    return "of the epoch " + counted(noise.steps, "step") +
-           " with two parts or more count, which are too few; a smaller --global-batch or "
+    return "the epoch has " + counted(noise.steps, "step") +
+           " with norms of two parts or more: too few; a smaller --global-batch or "
            "--noise-scale 1 gives more";
   return "the gradient is not above its noise in the steps of an epoch";
 }
@@ -38,8 +38,7 @@ std::string noise_text(const std::optional<GradientNoise>& noise, std::size_t ra
   const std::string worth =
       fmt::format("{:.3g}", (1 + noise->scale / small) / (1 + noise->scale / large));
   return fmt::format(
-      "{} ({} to {}): a step of {} teaches as much as {} {} of {} and costs {:.3g} times "
-      "the "
+      "{} ({} to {}): a step of {} teaches as much as {} {} of {} and costs {:.3g} times the "
       "images",
       rate_text(noise->scale), rate_text(noise->low), rate_text(noise->high),
       counted(noise->batch, "image"), worth, plural(std::stod(worth), "step"),

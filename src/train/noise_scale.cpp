@@ -90,17 +90,12 @@ GradientNoise estimate_noise(std::span<const StepNorms> steps, std::size_t popul
   for (const StepNorms& step : steps)
     if (step.parts > 1) pairs.push_back(estimate(step, double(population)));
   noise.steps = pairs.size();
-  if (pairs.empty()) {
-    noise.reason = kOnePart;
-    return noise;
-  }
+  if (noise.steps < kMinNoiseSteps) noise.reason = parts > 1 ? kFewSteps : kOnePart;
+  if (pairs.empty()) return noise;
   const Pair sum = sum_of(pairs);
   noise.variance = sum.variance / double(pairs.size());
   noise.gradient_norm2 = sum.norm2 / double(pairs.size());
-  if (pairs.size() < kMinNoiseSteps)
-    noise.reason = kFewSteps;
-  else
-    put_scale(noise, means_of(pairs));
+  if (!noise.reason) put_scale(noise, means_of(pairs));
   return noise;
 }
 

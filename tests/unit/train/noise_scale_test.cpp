@@ -173,8 +173,8 @@ TEST_CASE("noise scale: the last step has fewer images and parts", "[noise]") {
 }
 
 TEST_CASE("noise scale: what cannot be known is not determined, with the reason", "[noise]") {
-  const auto reason = [](const std::vector<StepNorms>& steps) {
-    const GradientNoise noise = estimate_noise(steps, 50'000, 16, 2);
+  const auto reason = [](const std::vector<StepNorms>& steps, std::size_t parts = 2) {
+    const GradientNoise noise = estimate_noise(steps, 50'000, 16, parts);
     const bool known = std::isfinite(noise.scale);
     CHECK(known == !noise.reason.has_value());
     CHECK(std::isfinite(noise.low) == known);
@@ -182,8 +182,10 @@ TEST_CASE("noise scale: what cannot be known is not determined, with the reason"
     CHECK(std::isfinite(noise.learning_efficiency()) == known);
     return noise.reason.value_or("");
   };
-  CHECK(reason({}) == "one part a step");
-  CHECK(reason(std::vector<StepNorms>(20, {16, 1, 5, 5})) == "one part a step");
+  CHECK(reason({}, 1) == "one part a step");
+  CHECK(reason(std::vector<StepNorms>(20, {16, 1, 5, 5}), 1) == "one part a step");
+  // Of steps of two parts only the last one was measured, which has one image.
+  CHECK(reason({{1, 1, 5, 5}}) == "few steps");
   CHECK(reason(std::vector<StepNorms>(kMinNoiseSteps - 1, step_of(30, 3))) == "few steps");
   CHECK(reason(std::vector<StepNorms>(kMinNoiseSteps, step_of(30, 3))).empty());
   CHECK(reason(std::vector<StepNorms>(20, step_of(30, -1))) == "gradient not above noise");
