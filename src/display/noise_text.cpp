@@ -12,9 +12,9 @@ namespace rueda {
 namespace {
 
 std::string why_not(const GradientNoise& noise) {
-  if (noise.reason == kOnePart)
+  if (noise.reason == NoNoiseScale::one_part)
     return "a step is one micro-batch of one rank; --accumulate 2 makes two of it";
-  if (noise.reason == kFewSteps)
+  if (noise.reason == NoNoiseScale::few_steps)
     return "the epoch has " + counted(noise.steps, "step") +
            " with norms of two parts or more: too few; a smaller --global-batch or "
            "--noise-scale 1 gives more";

@@ -77,7 +77,7 @@ inline auto fields_of(const GradientNoise&) {
                     Field{"parts", &GradientNoise::parts},
                     Field{"steps", &GradientNoise::steps},
                     Derived{"learning_efficiency", &GradientNoise::learning_efficiency},
-                    Field{"reason", &GradientNoise::reason, shown, if_any}};
+                    Field{"reason", &GradientNoise::reason, if_any}};
 }
 inline const std::tuple kTestScoreFields{
     Field{"val_loss", &Score::loss, or_nan}, Field{"val_accuracy", &Score::accuracy, or_nan},

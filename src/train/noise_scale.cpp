@@ -68,7 +68,7 @@ Means means_of(std::span<const Pair> steps) {
 void put_scale(GradientNoise& noise, const Means& m) {
   const double a = m.mean.norm2 * m.mean.norm2 - m.norm2;
   if (!(m.mean.norm2 > 0 && a > 0)) {
-    noise.reason = kNotAboveNoise;
+    noise.reason = NoNoiseScale::not_above_noise;
     return;
   }
   const double b = m.mean.variance * m.mean.norm2 - m.both;
@@ -90,7 +90,8 @@ GradientNoise estimate_noise(std::span<const StepNorms> steps, std::size_t popul
   for (const StepNorms& step : steps)
     if (step.parts > 1) pairs.push_back(estimate(step, double(population)));
   noise.steps = pairs.size();
-  if (noise.steps < kMinNoiseSteps) noise.reason = parts > 1 ? kFewSteps : kOnePart;
+  if (noise.steps < kMinNoiseSteps)
+    noise.reason = parts > 1 ? NoNoiseScale::few_steps : NoNoiseScale::one_part;
   if (pairs.empty()) return noise;
   const Pair sum = sum_of(pairs);
   noise.variance = sum.variance / double(pairs.size());

@@ -24,10 +24,11 @@ struct Score {
   double seconds = 0;
 };
 
-// Why there is no noise scale, as run.json has it.
-inline constexpr const char* kOnePart = "one part a step";
-inline constexpr const char* kFewSteps = "few steps";
-inline constexpr const char* kNotAboveNoise = "gradient not above noise";
+/// Why there is no noise scale.
+enum class NoNoiseScale { one_part, few_steps, not_above_noise };
+constexpr auto words_of(NoNoiseScale) {
+  return std::array{"one part a step", "few steps", "gradient not above noise"};
+}
 
 /// The gradient noise scale over some steps (docs/metrics.md, "Gradient noise scale"). NaN: not
 /// determined.
@@ -40,7 +41,7 @@ struct GradientNoise {
   std::size_t batch = 0;  ///< images of a full step
   std::size_t parts = 0;  ///< of a full step: ranks' micro-batches that have images
   std::size_t steps = 0;  ///< that were measured and have two parts at least
-  std::optional<std::string> reason;  ///< why there is no scale; none: there is one
+  std::optional<NoNoiseScale> reason;  ///< none: there is a scale
 
   /// Of a step of `batch` images: what an image in it teaches, over what one in a tiny batch does.
   double learning_efficiency() const noexcept { return 1 / (1 + double(batch) / scale); }

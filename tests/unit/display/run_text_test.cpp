@@ -402,12 +402,12 @@ TEST_CASE("noise scale in words: what a step teaches, over what a rank's part wo
   CHECK_THAT(noise_text(noise, 1), EndsWith("1.29 steps of 512 and costs 2 times the images"));
   noise.scale = 0;
   CHECK_THAT(noise_text(noise, 8), Contains("as much as 1 step of 128 and costs 8 times"));
-  noise.reason = kOnePart;
+  noise.reason = NoNoiseScale::one_part;
   CHECK_THAT(noise_text(noise, 1), StartsWith("not determined:") && Contains("--accumulate 2"));
-  noise.reason = kFewSteps;
+  noise.reason = NoNoiseScale::few_steps;
   noise.steps = 1;
   CHECK_THAT(noise_text(noise, 1), Contains("1 step with") && Contains("--noise-scale 1"));
-  noise.reason = kNotAboveNoise;
+  noise.reason = NoNoiseScale::not_above_noise;
   CHECK_THAT(noise_text(noise, 1), StartsWith("not determined: the gradient is not above"));
   CHECK(noise_text(std::nullopt, 8).empty());
 }

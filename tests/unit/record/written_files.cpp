@@ -68,7 +68,7 @@ RunRecord full_run() {
                                                .batch = 128,
                                                .parts = 4,
                                                .steps = 2,
-                                               .reason = kFewSteps};
+                                               .reason = NoNoiseScale::few_steps};
   second.gradient_noise = GradientNoise{40, 30, 60, 0.25, 10, 128, 4, 300, {}};
   for (auto& steps : second.step_records) steps.front().norms = {128, 4, 1.5, 0.75};
   run.clock_error = 0.0005;

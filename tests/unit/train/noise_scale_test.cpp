@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/random.hpp"
+#include "base/text.hpp"
 
 // Made gradients: a finite population of which mean and covariance are known.
 
@@ -180,7 +181,7 @@ TEST_CASE("noise scale: what cannot be known is not determined, with the reason"
     CHECK(std::isfinite(noise.low) == known);
     CHECK(std::isfinite(noise.high) == known);
     CHECK(std::isfinite(noise.learning_efficiency()) == known);
-    return noise.reason.value_or("");
+    return noise.reason ? std::string(to_string(*noise.reason)) : "";
   };
   CHECK(reason({}, 1) == "one part a step");
   CHECK(reason(std::vector<StepNorms>(20, {16, 1, 5, 5}), 1) == "one part a step");
