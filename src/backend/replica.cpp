@@ -169,8 +169,8 @@ void Replica::sum_squares(Range floats) {
 }
 
 void Replica::write_part() {
-  auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
-  backend_.write_part_squares(tail, squares(squares_), float(current_->batch()), &scalars().flags);
+  backend_.write_part_squares(own_sums(), squares(squares_), float(current_->batch()),
+                              &scalars().flags);
 }
 
 double Replica::gradient_norm2() const {
@@ -229,8 +229,7 @@ void Replica::write_tail(float samples) {
   const std::span<const float> statistics = batch_statistics_.floats();
   backend_.weigh_statistics(gradients().subspan(layout_.statistics_offset(), layout_.statistics),
                             statistics, values_per_image_.floats(), samples);
-  auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
-  backend_.write_step_sums(tail, &scalars().sums, statistics, samples, &scalars().flags);
+  backend_.write_step_sums(own_sums(), &scalars().sums, statistics, samples, &scalars().flags);
 }
 
 void Replica::ask_to_stop() {

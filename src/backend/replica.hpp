@@ -222,6 +222,10 @@ class Replica {
     RankFlags flags;
   };
   Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_.data()); }
+  /// In the tail, on the device.
+  StepSums* own_sums() {
+    return reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
+  }
   /// What was read of a step, on the host.
   struct StepResult {
     RankFlags flags;

@@ -79,7 +79,7 @@ MUTATIONS = [
     (T + "train_loop.cpp", "parts_.reducer.begin(global_step(step), plan_.micro_batches == 1 && !audited);",
      "parts_.reducer.begin(global_step(step), !audited);", ["unit [trainer],[reducer]", "cli overlap cpu"]),
     # What the noise scale is made of: images of a part, buckets, what is no gradient, scales, the finite set.
-    ("src/backend/replica.cpp", "float(current_->batch()), &scalars().flags);", "1.0F, &scalars().flags);", NOISE),
+    ("src/backend/replica.cpp", "float(current_->batch()),", "1.0F,", NOISE),
     ("src/backend/replica.cpp", "    sum_squares({bucket == 0 ?", "    if (bucket > 0) sum_squares({bucket == 0 ?", NOISE),
     ("src/backend/replica.cpp", "tensor_ends_.push_back(p.offset + p.count);",
      "tensor_ends_.push_back(p.offset + p.count + kStepSums * (p.offset + p.count == layout_.parameters));", NOISE),
