@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/split.hpp"
 
 namespace rueda {
 namespace {
@@ -17,6 +18,20 @@ Sgd::Options options_of(const OptimizerConfig& config) {
 LarsOptions lars_of(const OptimizerConfig& config, const Graph& graph) {
   if (config.optimizer != OptimizerChoice::lars) return {};
   return {config.lars_trust, config.lars_epsilon, lars_tensors(graph)};
+}
+
+/// Those of a slice of the arena, from whose beginning their places are counted.
+std::vector<LarsTensor> tensors_of(std::span<const LarsTensor> all, Range slice) {
+  std::vector<LarsTensor> tensors;
+  std::size_t end = 0;
+  for (const auto& [begin, count, adapted] : all) {
+    if (begin < slice.begin || begin >= slice.end) continue;
+    tensors.push_back({begin - slice.begin, count, adapted});
+    end = begin - slice.begin + count;
+  }
+  const bool whole = end == slice.size() && (tensors.empty() || tensors.front().begin == 0);
+  if (!whole) throw RunError("LARS updates whole tensors, not parts of them");
+  return tensors;
 }
 
 }  // namespace
@@ -54,27 +69,16 @@ void Sgd::update(std::span<float> values, std::span<const float> gradients, std:
 
 void Sgd::update_tensors(std::span<float> values, std::span<float> velocities,
                          std::span<const float> gradients, std::size_t offset) {
-  take_slice({offset, offset + values.size()});
-  const std::span<double> squares(reinterpret_cast<double*>(squares_.data()), 2 * ends_.size());
-  const std::span<double> of_values = squares.first(ends_.size());
-  const std::span<double> of_gradients = squares.last(ends_.size());
-  device_.square_sums(values, ends_, of_values);
-  device_.square_sums(gradients, ends_, of_gradients);
-  device_.lars_update({values, velocities, gradients, slice_, of_values, of_gradients},
+  const auto tensors = tensors_of(lars_.tensors, {offset, offset + values.size()});
+  std::vector<std::size_t> ends;
+  for (const LarsTensor& tensor : tensors) ends.push_back(tensor.begin + tensor.count);
+  const std::span<double> squares(reinterpret_cast<double*>(squares_.data()), 2 * ends.size());
+  const std::span<double> of_values = squares.first(ends.size());
+  const std::span<double> of_gradients = squares.last(ends.size());
+  device_.square_sums(values, ends, of_values);
+  device_.square_sums(gradients, ends, of_gradients);
+  device_.lars_update({values, velocities, gradients, tensors, of_values, of_gradients},
                       {options_, lars_.trust, lars_.epsilon});
-}
-
-/// Places are counted from the beginning of the slice.
-void Sgd::take_slice(Range range) {
-  slice_.clear();
-  ends_.clear();
-  for (const auto& [begin, count, adapted] : lars_.tensors) {
-    if (begin < range.begin || begin >= range.end) continue;
-    slice_.push_back({begin - range.begin, count, adapted});
-    ends_.push_back(begin + count - range.begin);
-  }
-  const bool whole = !slice_.empty() && slice_.front().begin == 0 && ends_.back() == range.size();
-  if (!whole && range.size() > 0) throw RunError("LARS updates whole tensors, not parts of them");
 }
 
 }  // namespace rueda

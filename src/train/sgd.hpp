@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "base/split.hpp"
 #include "kernels/lars.hpp"
 #include "kernels/sgd.hpp"
 #include "rueda/backend/backend.hpp"
@@ -50,16 +49,13 @@ class Sgd {
  private:
   void update_tensors(std::span<float> values, std::span<float> velocities,
                       std::span<const float> gradients, std::size_t offset);
-  void take_slice(Range range);
 
   Backend& device_;
   Options options_;
   LarsOptions lars_;
   std::size_t lead_;
   Memory velocities_;
-  Memory squares_;                 ///< of a slice: by tensor of the values, then of the gradients
-  std::vector<LarsTensor> slice_;  ///< of the update in hand
-  std::vector<std::size_t> ends_;  ///< of its tensors
+  Memory squares_;  ///< of a slice: by tensor of the values, then of the gradients
 };
 
 }  // namespace rueda
