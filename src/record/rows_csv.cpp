@@ -31,6 +31,14 @@ constexpr std::array<std::pair<const char*, double Spread::*>, 6> kSpreadColumns
      {"max", &Spread::max},
      {"deviation", &Spread::deviation}}};
 
+/// Of epochs.csv, whose place in an element of `epochs` has another name.
+constexpr std::array<std::pair<const char*, const char*>, 5> kPlacedColumns = {
+    {{"joules", "/energy/total_joules"},
+     {"noise_scale", "/gradient_noise/scale"},
+     {"noise_scale_low", "/gradient_noise/low"},
+     {"noise_scale_high", "/gradient_noise/high"},
+     {"learning_efficiency", "/gradient_noise/learning_efficiency"}}};
+
 std::string ranks_header() {
   std::string text = fmt::format(
       "epoch,rank,batch,samples,seconds,{},all_reduce_busy,all_reduce_wait,all_reduce_add,"
@@ -108,13 +116,12 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
   std::vector<std::string> places;  // in an element of `epochs`
   for (const std::string& name : split_words(names)) places.push_back("/" + name);
   for (const auto phase : kPhaseNames) places.push_back(fmt::format("/phases/{}/mean", phase));
-  for (const char* place : {"/energy/total_joules", "/gradient_noise/scale", "/gradient_noise/low",
-                            "/gradient_noise/high", "/gradient_noise/learning_efficiency"})
+  std::string text = fmt::format("{},{}_seconds", names, fmt::join(kPhaseNames, "_seconds,"));
+  for (const auto& [name, place] : kPlacedColumns) {
+    text += fmt::format(",{}", name);
     places.emplace_back(place);
-  std::string text = names + fmt::format(
-                                 ",{}_seconds,joules,noise_scale,noise_scale_low,"
-                                 "noise_scale_high,learning_efficiency\r\n",
-                                 fmt::join(kPhaseNames, "_seconds,"));
+  }
+  text += "\r\n";
   if (!head) text.clear();
   for (const EpochRecord& epoch : epochs) {
     const Json j = epoch_json(epoch, run);
