@@ -12,7 +12,6 @@
 #include "rueda/reduce/rank_group.hpp"
 #include "run/wiring/engines.hpp"
 #include "run/wiring/plans.hpp"
-#include "train/sgd.hpp"
 
 namespace rueda {
 namespace {
@@ -242,8 +241,6 @@ class Fitter {
     const std::size_t image_bytes = backend.image_bytes(held);
     need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                             message_floats(), image_bytes);
-    if (config.optimizer.optimizer == OptimizerChoice::lars)
-      need_.optimizer += Sgd::norm_bytes(request_.graph.parameters().size());
     if (streams)
       need_.staging =
           backend.stager_bytes(config.model.image_size, run_.largest_micro_batch(rank_));

@@ -50,7 +50,8 @@ Sgd::Sgd(Backend& device, std::span<const float> parameters, const Options& opti
       lars_(std::move(lars)),
       lead_(lead_of(parameters)),
       velocities_(device.allocate((lead_ + parameters.size()) * sizeof(float))) {
-  if (!lars_.tensors.empty()) squares_ = device.allocate(norm_bytes(lars_.tensors.size()));
+  const std::size_t bytes = 2 * lars_.tensors.size() * sizeof(double);
+  if (bytes > 0) squares_ = device.allocate(bytes);
 }
 
 Sgd::Sgd(Backend& device, std::span<const float> parameters, const OptimizerConfig& config,

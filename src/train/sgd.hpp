@@ -43,9 +43,6 @@ class Sgd {
               double learning_rate);
   std::span<float> velocities() { return velocities_.floats().subspan(lead_); }
 
-  /// Bytes that it holds besides the velocities, for so many tensors of LARS.
-  static std::size_t norm_bytes(std::size_t tensors) { return 2 * tensors * sizeof(double); }
-
  private:
   void update_tensors(std::span<float> values, std::span<float> velocities,
                       std::span<const float> gradients, std::size_t offset);
