@@ -142,21 +142,20 @@ void Replica::compute_loss() {
 void Replica::backward() {
   if (current_ == nullptr) return;
   current_->backward([this](std::size_t bucket) { complete_bucket(bucket); });
-  if (!measures_ || !announced_.empty()) return;
+  if (!announced_.empty()) return;
   sum_squares({0, layout_.parameters});
   write_part();
 }
 
 /// The tail is in the last one.
 void Replica::complete_bucket(std::size_t bucket) {
-  if (measures_) {
-    sum_squares({bucket == 0 ? 0 : announced_[bucket - 1], announced_[bucket]});
-    if (bucket + 1 == announced_.size()) write_part();
-  }
+  sum_squares({bucket == 0 ? 0 : announced_[bucket - 1], announced_[bucket]});
+  if (bucket + 1 == announced_.size()) write_part();
   backend_.announce(bucket);
 }
 
 void Replica::sum_squares(Range floats) {
+  if (!measures_) return;
   const auto first = std::ranges::upper_bound(tensor_ends_, floats.begin);
   const auto last = std::ranges::upper_bound(tensor_ends_, floats.end);
   if (first == last) return;
@@ -169,6 +168,7 @@ void Replica::sum_squares(Range floats) {
 }
 
 void Replica::write_part() {
+  if (!measures_) return;
   backend_.write_part_squares(own_sums(), squares(squares_), float(current_->batch()),
                               &scalars().flags);
 }

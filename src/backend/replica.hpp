@@ -152,8 +152,9 @@ class Replica {
   /// `ends[i]`. An empty micro-batch announces all of them. Once: recordings
   /// keep their announcements. Throws RunError for more than kMostBuckets.
   void announce_buckets(const std::vector<std::size_t>& ends);
-  /// Whether micro-batches from here on write the squares of their gradients into the tail, by
-  /// tensor and before each bucket is announced, because another thread may sum it from then on.
+  /// Whether `sum_squares` works from here on, and micro-batches write the squares of their
+  /// gradients into the tail: by tensor and before each bucket is announced, because another thread
+  /// may sum it from then on.
   void measure_norms(bool wanted) { measures_ = wanted; }
   /// The three at once, which a device may replay from a recording. Returns
   /// when they are done, with the device's time for them and for the load
@@ -185,7 +186,7 @@ class Replica {
   /// others; once a step, before the arena is summed. No slot: zeros alone.
   void write_slot(std::optional<std::size_t> slot, std::span<const float, kSlotFloats> values);
   /// Sums the squares of the gradients in `floats` of the arena, of the tensors that end there: for
-  /// `gradient_norm2`, which needs those of all parameters.
+  /// `gradient_norm2`, which needs those of all parameters. Nothing unless norms are measured.
   void sum_squares(Range floats);
   /// Reads the summed tail, this rank's flags and the sums of squares as all work so far leaves
   /// them. Whether they can be looked at: false where the device works on its

@@ -67,8 +67,7 @@ void TrainLoop::begin_step(std::size_t step) {
   inject_fault(config_.checks.fault, parts_.rank(), global_step(step), replica_);
   if (parts_.stop_requested()) replica_.ask_to_stop();
   recorder_.begin_step(global_step(step));
-  measures_ = noise_interval_ > 0 && global_step(step) % noise_interval_ == 0;
-  replica_.measure_norms(measures_);
+  replica_.measure_norms(noise_interval_ > 0 && global_step(step) % noise_interval_ == 0);
   replica_.write_slot(RankSlots(plan_.world).slot_of(parts_.rank()), recorder_.last_times().phases);
 }
 
@@ -121,7 +120,7 @@ void TrainLoop::reduce_and_update(std::size_t step) {
     const Range range{reducer.bucket(first).begin,
                       std::min(reducer.bucket(summed - 1).end, parameters)};
     if (range.begin >= parameters) continue;
-    if (measures_) replica_.sum_squares(range);
+    replica_.sum_squares(range);
     optimizer_.update(cut(replica_.parameters(), range), cut(replica_.gradients(), range),
                       range.begin, rate);
   }

@@ -83,7 +83,6 @@ class TrainLoop {
   ReplicaCheck check_;
   std::optional<Audit> audit_;
   std::size_t noise_interval_;  ///< steps; 0: norms are never measured
-  bool measures_ = false;       ///< norms, in the step that runs
   TrainPosition position_;
   std::unique_ptr<TrainInput> input_;
   StepRecorder recorder_;
