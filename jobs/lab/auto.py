@@ -9,7 +9,7 @@ usage: auto.py [--ranks 2,4,8,16,32,64] [--links 1gbit/50us,...] [--rounds N] [-
 Without WHERE both. `rueda bench all-reduce` takes turns between auto and all sums that auto may choose, on each number
 of ranks once in each round, so auto measures its costs anew each time. Prints Markdown: for each length of a slice the
 median time of the best sum divided by auto's; below 0.9 the best sum is named. docs/results/all-reduce.md has the table.
-With more ranks than cores run it as `chrt -r 5 jobs/check/auto.py`: a waiting rank then really leaves its core to the
+With more ranks than cores run it as `chrt -r 5 jobs/lab/auto.py`: a waiting rank then really leaves its core to the
 others. Needs a build (jobs/setup.sh).
 """
 
@@ -23,10 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "jobs" / "lab"))
-
-from benchmark import PROGRAM, Lab, numbers, print_table  # noqa: E402
+from benchmark import PROGRAM, ROOT, Lab, numbers, print_table
 
 SUMS = {"one": "ring,doubling,halving,shared", "four": "ring,doubling,halving,hierarchical,hierarchical-halving"}
 SIZES = {"1k": 1e3, "10k": 1e4, "100k": 1e5, "1M": 1e6, "10M": 1e7}
