@@ -22,16 +22,12 @@ from pathlib import Path
 
 from learning_figures import examples_to, noise_by_steps
 from learning_report import COLUMNS, as_markdown, rows
+from trainings import UsageError, check_inputs, draw, end_of, figures_of, numbers, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "results" / "learning.md"
 PICTURE = ROOT / "docs" / "pictures" / "learning.png"
 BEGIN, END = "<!-- figures of jobs/check/learning.py -->", "<!-- end -->"
-sys.path.insert(0, str(ROOT / "jobs"))
-sys.path.insert(0, str(ROOT / "tests" / "bench"))
-
-from frameworks import UsageError, check_binary  # noqa: E402
-
 MICRO = 32
 # By the names of rueda's options.
 RECIPE = {
@@ -81,20 +77,21 @@ class Training:
         file = self.folder / "run.json"
         if not file.is_file():
             return None
-        try:
-            report = json.loads(file.read_text(encoding="utf-8"))
-            wrong = {name: report["config"].get(name) for name, value in self.settings().items()
-                     if report["config"].get(name) != value}  # fmt: skip
-            found = {"batch": self.batch, "outcome": report["outcome"], **self.epochs_of(report["epochs"])}
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise UsageError(f"{file} is damaged ({error!r}): remove its folder, and it is trained again") from None
-        if wrong:
+        found = figures_of(file, self.parse_report, self.folder)
+        if wrong := found.pop("wrong"):
             raise UsageError(f"{file} comes from other settings ({wrong}): give another --out")
-        with open(file.with_name("steps.csv"), encoding="utf-8", newline="") as steps:
-            lines = [row for row in csv.DictReader(steps) if row["rank"] == "0"]
-        found["losses"] = [float(row["train_loss"]) for row in lines]
-        found["blocks"] = noise_by_steps(lines, self.arguments.data_limit)
-        return found
+        return {**found, **figures_of(file.with_name("steps.csv"), self.parse_steps, self.folder)}
+
+    def parse_report(self, text):
+        """Of run.json; `wrong` has settings that are not this training's."""
+        report = json.loads(text)
+        wrong = {name: report["config"].get(name) for name, value in self.settings().items()
+                 if report["config"].get(name) != value}  # fmt: skip
+        return {"batch": self.batch, "outcome": report["outcome"], "wrong": wrong, **self.epochs_of(report["epochs"])}
+
+    def parse_steps(self, text):
+        rows_, losses = steps_of(text)
+        return {"losses": losses, "blocks": noise_by_steps(rows_, self.arguments.data_limit)}
 
     def epochs_of(self, epochs):
         images, evaluations, noise = 0, [], []
@@ -210,13 +207,6 @@ def train_all(arguments):
     return {batch: future.result() for batch, future in searches.items()}
 
 
-def numbers(text):
-    words = text.split(",")
-    if not all(word.isascii() and word.isdecimal() and 0 < len(word) < 8 and int(word) for word in words):
-        raise UsageError(f"'{text}' is not a list of numbers above 0, as 1,2,3")
-    return list(dict.fromkeys(map(int, words)))
-
-
 def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--binary", default="build/rueda", help="rueda [%(default)s]")
@@ -239,14 +229,12 @@ def parse_arguments(words):
 
 def check(arguments):
     """Settles the lists. Throws if something is missing or cannot be."""
-    arguments.batches, arguments.seeds = numbers(arguments.batches), numbers(arguments.seeds)
+    arguments.batches, arguments.seeds = numbers("--batches", arguments.batches, 1), numbers("--seeds", arguments.seeds)
     if any(batch % MICRO or batch > arguments.data_limit for batch in arguments.batches):
         raise UsageError(f"--batches are multiples of {MICRO}, at most --data-limit")
     if min(arguments.jobs, arguments.threads, arguments.noise_scale + 1) < 1:
         raise UsageError("--jobs and --threads begin at 1, --noise-scale at 0")
-    check_binary(arguments.binary)
-    if not Path(arguments.data, "test_batch.bin").is_file():
-        raise UsageError(f"{arguments.data} holds no test_batch.bin: call jobs/data.sh fashion-mnist, or give --data")
+    check_inputs(arguments, "jobs/data.sh fashion-mnist")
     arguments.deadline = time.monotonic() + 60 * arguments.minutes
 
 
@@ -268,10 +256,7 @@ def write(arguments, batches, text):
         writer.writerow(COLUMNS)
         for line in lines:
             writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in line])
-    words = [sys.executable, str(Path(__file__).with_name("learning_plot.py")), str(PICTURE)]
-    table = json.dumps({"base": arguments.base, "rows": lines})
-    if subprocess.run(words, input=table, text=True, timeout=600, check=False).returncode:
-        raise UsageError(f"{PICTURE} was not drawn, see above; the results stay, so the same call only draws")
+    draw("learning_plot.py", {"base": arguments.base, "rows": lines}, PICTURE)
     before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
@@ -289,17 +274,5 @@ def run(arguments):
         write(arguments, batches, text)
 
 
-def main():
-    try:
-        run(parse_arguments(sys.argv[1:]))
-    except (UsageError, OSError) as error:
-        print(f"learning: {error}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        print(f"learning: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of("learning", lambda: run(parse_arguments(sys.argv[1:]))))

@@ -7,7 +7,6 @@ file below --out. What is there is not trained again, so a call that was interru
 """
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -16,11 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from real_images_report import as_markdown
+from trainings import UsageError, check_inputs, draw, end_of, figures_of, numbers, steps_of
+from frameworks import python_of  # of tests/bench, where `trainings` looks, too
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "bench"))
-
-from frameworks import UsageError, check_binary, python_of  # noqa: E402
 
 # By the names of rueda's options.
 RECIPE = {
@@ -61,37 +59,31 @@ class Training:
         """What the result says, or None if there is none yet. Throws if it comes from another recipe."""
         if not self.result.is_file():
             return None
-        try:
-            report = json.loads(self.result.read_text(encoding="utf-8"))
-            if self.contestant != "torch" and report["outcome"] != "completed":
-                return None
-            settings, wanted = self.settings_of(report), self.settings()
-            accuracies = [float(one["val_accuracy"]) for one in report["epochs"]]
-            found = {"accuracies": accuracies, "losses": self.losses_of(report), "versions": dict(report["versions"])}
-        except (ValueError, LookupError, TypeError) as error:
-            raise UsageError(f"{self.result} is damaged ({error!r}): remove it, and it is trained again") from None
-        for name, value in wanted.items():
+        found = figures_of(self.result, self.parse, "it")
+        if found is None:
+            return None
+        settings = found.pop("settings")
+        for name, value in self.settings().items():
             if settings.get(name) != value:
                 raise UsageError(
                     f"{self.result} comes from {name} {settings.get(name)}, this call has {value}: give another --out"
                 )
+        if self.contestant != "torch":
+            found["losses"] = figures_of(self.result.with_name("steps.csv"), steps_of, self.result)[1]
         return found
+
+    def parse(self, text):
+        """Of a result. None if the training did not come to its end."""
+        report = json.loads(text)
+        found = {"accuracies": [float(one["val_accuracy"]) for one in report["epochs"]], "versions": dict(report["versions"])}
+        if self.contestant == "torch":
+            task = report["task"]
+            settings = {**task["recipe"], "seed": task["seed"], "data-limit": task["limit"]}
+            return {**found, "settings": settings, "losses": [float(loss) for one in report["epochs"] for loss in one["losses"]]}
+        return {**found, "settings": dict(report["config"])} if report["outcome"] == "completed" else None
 
     def settings(self):
         return {**self.recipe, "seed": self.seed, "data-limit": self.arguments.data_limit}
-
-    def settings_of(self, report):
-        if self.contestant == "torch":
-            task = report["task"]
-            return {**task["recipe"], "seed": task["seed"], "data-limit": task["limit"]}
-        return report["config"]
-
-    def losses_of(self, report):
-        """Of every step of the training, over all ranks."""
-        if self.contestant == "torch":
-            return [float(loss) for one in report["epochs"] for loss in one["losses"]]
-        with open(self.result.with_name("steps.csv"), encoding="utf-8", newline="") as file:
-            return [float(line["train_loss"]) for line in csv.DictReader(file) if line["rank"] == "0"]
 
     def run(self):
         if self.read():
@@ -153,17 +145,13 @@ def parse_arguments(words):
 
 def check(arguments):
     """The seeds, once all that a training needs is there."""
-    seeds = arguments.seeds.split(",")
-    if not all(seed.isascii() and seed.isdecimal() and len(seed) < 10 for seed in seeds):
-        raise UsageError(f"--seeds '{arguments.seeds}' is not a list of numbers, as 1,2,3")
+    seeds = numbers("--seeds", arguments.seeds)
     if min(arguments.epochs, arguments.jobs, arguments.data_limit + 1) < 1:
         raise UsageError("--epochs and --jobs begin at 1, --data-limit at 0")
-    check_binary(arguments.binary)
-    if not Path(arguments.data, "test_batch.bin").is_file():
-        raise UsageError(f"{arguments.data} holds no test_batch.bin: call jobs/check/real_images.sh, or give --data")
+    check_inputs(arguments, "jobs/check/real_images.sh")
     if python_of("torch") is None:
         raise UsageError("no Python has PyTorch: call jobs/check/real_images.sh, or set RUEDA_TORCH_PYTHON to one")
-    return list(dict.fromkeys(map(int, seeds)))
+    return seeds
 
 
 def train_all(trainings, jobs):
@@ -178,13 +166,6 @@ def train_all(trainings, jobs):
             raise
 
 
-def plot(results, picture):
-    drawn = [{"contestant": contestant, **one} for (_, contestant), one in results.items()]
-    words = [sys.executable, str(HERE / "real_images_plot.py"), picture]
-    if subprocess.run(words, input=json.dumps(drawn), text=True, timeout=600, check=False).returncode:
-        raise UsageError(f"{picture} was not drawn, see above; the results stay, so the same call only draws")
-
-
 def run(arguments):
     seeds = check(arguments)
     recipe = {**RECIPE, "epochs": arguments.epochs, "augment": arguments.augment}
@@ -197,20 +178,9 @@ def run(arguments):
     results = {(one.seed, one.contestant): one.read() for one in trainings}
     print(as_markdown(results))
     if arguments.plot:
-        plot(results, arguments.plot)
-
-
-def main():
-    try:
-        run(parse_arguments(sys.argv[1:]))
-    except (UsageError, OSError) as error:
-        print(f"real_images: {error}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        print(f"real_images: {error}", file=sys.stderr)
-        return 1
-    return 0
+        drawn = [{"contestant": contestant, **one} for (_, contestant), one in results.items()]
+        draw("real_images_plot.py", drawn, arguments.plot)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of("real_images", lambda: run(parse_arguments(sys.argv[1:]))))

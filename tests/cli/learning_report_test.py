@@ -51,6 +51,10 @@ folder.mkdir(parents=True, exist_ok=True)
 """
 
 
+DAMAGED_STEPS = (b"no columns\n1\n", b"rank,global_samples,train_loss\n0\n", b"rank,global_samples,train_loss\n0,128,x\n",
+                 b"rank,global_samples,train_loss\n0,128,\xff\n")  # fmt: skip
+
+
 def found(batch, minimum, scale, goal, noise=None):
     """A training that needs minimum (1 + batch / scale) images to the loss `goal`, on a straight line from 2."""
     steps = round(minimum * (1 + batch / scale) / batch)
@@ -241,6 +245,15 @@ class Resuming(unittest.TestCase):
             file.write_text(text)
             code, _, error, calls = self.call("--batches", "128")
             self.assertEqual((code, calls, error.count("\n")), (2, [], 1), error)
+
+    def test_damaged_steps_are_named(self):
+        self.call("--batches", "128")
+        file = next((self.folder / "out" / "batch-128").glob("rate-0.05-seed-1/steps.csv"))
+        for damage in DAMAGED_STEPS:
+            file.write_bytes(damage)
+            code, _, error, calls = self.call("--batches", "128")
+            self.assertEqual((code, calls, error.count("\n")), (2, [], 1), error)
+            self.assertIn(f"{file} is damaged", error)
 
     def test_impossible_options(self):
         for words in (("--seeds", "1,x"), ("--batches", "48"), ("--batches", "99999968"), ("--jobs", "0"),

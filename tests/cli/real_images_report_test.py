@@ -167,6 +167,13 @@ class Resuming(unittest.TestCase):
             code, _, error, calls = self.call("--seeds", "1")
             self.assertEqual((code, calls), (2, []), error)
             self.assertIn(f"{file} is damaged", error)
+            file.unlink()
+        file = self.folder / "out" / "seed-1" / "rueda-1" / "steps.csv"
+        for damage in (b"no columns\n1\n", b"rank,train_loss\n0\n", b"rank,train_loss\n0,x\n", b"rank,train_loss\n0,\xff\n"):
+            file.write_bytes(damage)
+            code, _, error, calls = self.call("--seeds", "1")
+            self.assertEqual((code, calls), (2, []), error)
+            self.assertIn(f"{file} is damaged", error)
 
     def test_impossible_options(self):
         for word in (("--seeds", "1,x"), ("--epochs", "0"), ("--jobs", "0"), ("--data", "/nowhere"),
