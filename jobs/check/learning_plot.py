@@ -16,24 +16,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from reader import start  # noqa: E402
 from reader.base.files import save_figure  # noqa: E402
 from reader.charts.style import MEASURED, settings  # noqa: E402
+from learning_report import Row  # noqa: E402
 
 
 def draw_goal(axes, rows, base):
     """Measured as markers with the seeds' range, predicted as a line with the range of the noise scale's interval."""
-    measured = [row for row in rows if row[4]]
-    sizes, images = [row[1] for row in measured], [row[4] for row in measured]
+    measured = [row for row in rows if row.images]
+    sizes, images = [row.batch for row in measured], [row.images for row in measured]
     # A mean of one seed may be rounded to beside it.
-    reach = [[max(0, row[4] - row[5]) for row in measured], [max(0, row[6] - row[4]) for row in measured]]
+    reach = [[max(0, row.images - row.fewest) for row in measured], [max(0, row.most - row.images) for row in measured]]
     axes.errorbar(sizes, images, yerr=reach, color=MEASURED, marker="o", linestyle="", capsize=3, label="measured")
-    for column, dash, words in ((7, "--", "its epochs"), (10, ":", "its steps")):
-        known = [row for row in rows if row[column]]
+    for column, dash, words in (("predicted", "--", "its epochs"), ("predicted_by_steps", ":", "its steps")):
+        known = [(row.batch, getattr(row, column)) for row in rows if getattr(row, column)]
         if known:
-            axes.plot([row[1] for row in known], [row[column] for row in known], color="black", linestyle=dash,
-                      label=f"predicted by a run of {base:,}, {words}")  # fmt: skip
-    ranged = [row for row in rows if row[8] and row[9]]
+            axes.plot(*zip(*known), color="black", linestyle=dash, label=f"predicted by a run of {base:,}, {words}")
+    ranged = [(row.batch, row.predicted_low, row.predicted_high) for row in rows if row.predicted]
     if ranged:
-        axes.fill_between([row[1] for row in ranged], [row[8] for row in ranged], [row[9] for row in ranged],
-                          color="#c4c4c4", alpha=0.5, linewidth=0)  # fmt: skip
+        axes.fill_between(*zip(*ranged), color="#c4c4c4", alpha=0.5, linewidth=0)
 
 
 def finish(axes, sizes):
@@ -55,16 +54,17 @@ def draw(table, picture):
     import matplotlib
     from matplotlib.figure import Figure
 
-    goals = list(dict.fromkeys(row[0] for row in table["rows"] if row[4]))
+    all_rows = [Row(*row) for row in table["rows"]]
+    goals = list(dict.fromkeys(row.goal for row in all_rows if row.images))
     columns = max(1, (len(goals) + 1) // 2)
     with matplotlib.rc_context(settings(11)):
         figure = Figure(figsize=(1 + 3.2 * columns, 7.2))
         panels = figure.subplots(2, columns, sharex=True, sharey=True, squeeze=False)
         for axes, goal in zip(panels.flat, goals):
-            rows = [row for row in table["rows"] if row[0] == goal]
+            rows = [row for row in all_rows if row.goal == goal]
             draw_goal(axes, rows, table["base"])
             axes.set_title(goal)
-            finish(axes, [row[1] for row in rows])
+            finish(axes, [row.batch for row in rows])
         for axes in panels[:, 0]:
             axes.set_ylabel("images to the goal (log scale)")
         for axes in panels.flat[len(goals):]:

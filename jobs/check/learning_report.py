@@ -4,6 +4,7 @@ A batch is {"rate": its best rate, "seeds": {seed: found}}, with found as Traini
 """
 
 import textwrap
+from collections import namedtuple
 from math import exp, log
 from statistics import fmean
 
@@ -14,6 +15,10 @@ REACH = 8
 HALF_NEAR = 2.0  # factor between the batches at which half of the images are lost
 COLUMNS = ("goal", "batch", "rate", "seeds", "images", "fewest", "most", "predicted", "predicted_low", "predicted_high",
            "predicted_by_steps")  # fmt: skip
+Row = namedtuple("Row", COLUMNS)
+"""Of a goal and a batch, means over `seeds` seeds: `predicted` by epochs, also with both ends of their noise scales."""
+PREDICTIONS = {"scale": "predicted", "steps": "predicted_by_steps"}
+"""By the key of `predicted`: the column."""
 
 
 def scales(found, key):
@@ -76,7 +81,7 @@ def measured_half(batches, goal):
 
 
 def rows(batches, base, goals):
-    """A list for each goal and batch, in the order of COLUMNS; None where something is not known."""
+    """A Row for each goal and batch; None where something is not known."""
     lines = []
     for goal in goals:
         for size, batch in sorted(batches.items()):
@@ -85,7 +90,7 @@ def rows(batches, base, goals):
             line += [min(images), max(images)] if images else [None, None]
             for key in ("scale", "low", "high", "steps"):
                 line.append(centre(predicted(found, goal, size, key) for found in runs_of(batches, base)))
-            lines.append(line)
+            lines.append(Row(*line))
     return lines
 
 
@@ -102,26 +107,23 @@ def as_table(lines, goal):
     """Markdown of one goal."""
     out = ["| batch | best rate | seeds | images | fewest to most | steps | predicted by epochs | measured / predicted | "
            "by steps | measured / predicted |", "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
-    for words, size, rate, seeds, images, fewest, most, epochs, _, _, steps in lines:
-        if words != goal_words(goal):
+    for row in lines:
+        if row.goal != goal_words(goal):
             continue
-        between = f"{fewest:,.0f} to {most:,.0f}" if seeds > 1 else ""
-        cells = [f"{size:,}", f"{rate:g}", seeds, count(images), between, f"{images / size:,.0f}" if images else ""]
-        for expected in (epochs, steps):
+        between = f"{row.fewest:,.0f} to {row.most:,.0f}" if row.seeds > 1 else ""
+        steps = f"{row.images / row.batch:,.0f}" if row.images else ""
+        cells = [f"{row.batch:,}", f"{row.rate:g}", row.seeds, count(row.images), between, steps]
+        for expected in (row.predicted, row.predicted_by_steps):
             cells.append(f"{expected:,.0f}" if expected else "not determined")
-            cells.append(f"{images / expected:.2f}" if images and expected else "not determined")
+            cells.append(f"{row.images / expected:.2f}" if row.images and expected else "not determined")
         out.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(out)
 
 
-PREDICTIONS = ((7, "scale"), (10, "steps"))
-"""Places in COLUMNS, and the key of `predicted`."""
-
-
 def near_cell(lines, goal, base, column):
     """How far measured and predicted images are apart, from the run's own batch to REACH times it."""
-    pairs = [(line[1], line[4] / line[column]) for line in lines
-             if line[0] == goal_words(goal) and line[4] and line[column] and base < line[1] <= REACH * base]  # fmt: skip
+    pairs = [(row.batch, row.images / getattr(row, column)) for row in lines if row.goal == goal_words(goal)
+             and row.images and getattr(row, column) and base < row.batch <= REACH * base]  # fmt: skip
     if not pairs:
         return "not determined"
     size, ratio = max(pairs, key=lambda pair: abs(log(pair[1])))
@@ -145,9 +147,9 @@ def verdicts(batches, lines, base, goals):
            f"fit | predicted by epochs, factor (goal {HALF_NEAR:g}) | by steps |", "|---|---|---|---:|---|---|"]  # fmt: skip
     for goal in goals:
         measured = measured_half(batches, goal)
-        cells = [goal_words(goal), *(near_cell(lines, goal, base, column) for column, _ in PREDICTIONS)]
+        cells = [goal_words(goal), *(near_cell(lines, goal, base, column) for column in PREDICTIONS.values())]
         cells.append(f"{measured:,.0f}" if measured else "not determined")
-        cells += [half_cell(measured, batches, goal, base, key) for _, key in PREDICTIONS]
+        cells += [half_cell(measured, batches, goal, base, key) for key in PREDICTIONS]
         out.append(f"| {' | '.join(cells)} |")
     return "\n".join(out)
 

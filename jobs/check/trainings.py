@@ -1,4 +1,4 @@
-"""What the scripts that train on real images share (real_images.py, learning.py): checks, results, pictures, their end."""
+"""What real_images.py and learning.py share, which train on real images: checks, results, pictures, their end."""
 
 import csv
 import json
