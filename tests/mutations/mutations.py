@@ -189,7 +189,7 @@ MUTATIONS = [
     (F + "noise.py", "if not differ(judged, judged * learning.gain):", "if False:", ["reader learning"]),
     ("jobs/reader/runs/noise.py", "images * (one + other) / (one + batch)", "images * (one + batch) / (one + other)",
      ["reader learning"]),
-    (P + "learning.py", "images * (batch + one) / (base + one)", "images * (base + one) / (batch + one)", ["reader predict_learning"]),
+    (P + "learning.py", "steps_worth(scale, base, batch)", "steps_worth(scale, batch, base)", ["reader predict_learning"]),
     (P + "learning.py", "least * (1 + SINGLE_RUNS_DIFFER)", "least", ["reader predict_learning"]),
     ("jobs/reader/runs/rows.py", "found >= epoch:", "found > epoch:", ["reader many_ranks"]),
     # The sum itself.

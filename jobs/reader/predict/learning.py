@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..base.estimate import Estimate, exactly
 from ..base.statistics import each_once, median_of
 from ..base.text import count_text
-from ..runs.noise import learning_efficiency
+from ..runs.noise import learning_efficiency, steps_worth
 from ..runs.run import middle_epoch
 from ..study.conclude import SINGLE_RUNS_DIFFER
 from ..tables.learning import noise_text, where_from
@@ -48,10 +48,10 @@ class Progress:
 
 def progress_of(epoch, reference, scale):
     """The Progress of an EpochForecast to what the scenario `reference` learns in an epoch, by a noise scale in images (an
-    Estimate). Of N images in steps of B an epoch teaches in proportion to N / (B + noise scale)."""
-    images, batch, base = reference.images / epoch.scenario.images, _batch_of(epoch.scenario), _batch_of(reference)
-    values = [images * (batch + one) / (base + one) for one in (scale.value, scale.low, scale.high)]
-    epochs = Estimate(values[0], min(values), max(values))
+    Estimate)."""
+    batch, base = _batch_of(epoch.scenario), _batch_of(reference)
+    steps = steps_worth(scale, base, batch) * (reference.images / base)
+    epochs = steps * (batch / epoch.scenario.images)
     return Progress(epoch, epochs, within(epoch.seconds, epoch.plus_minus.epoch) * epochs)
 
 
