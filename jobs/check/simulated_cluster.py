@@ -123,14 +123,14 @@ def write(rows):
 
 def print_records(program, ranks):
     """Each in a process of its own: memory that one took stays."""
-    print("| P | gathered an epoch, MB | between two epochs, ms | in a step, µs | memory, MB | run.json, MB | ranks.csv, MB "
-          "| steps.csv, MB |\n|" + "---:|" * 8)  # fmt: skip
+    print("| P | gathered an epoch, MB | between two epochs, ms | in a step, µs | memory, MB | run.json, MB "
+          "| steps.csv, MB an epoch |\n|" + "---:|" * 7)  # fmt: skip
     for count in ranks.split(","):
         with tempfile.TemporaryDirectory(prefix="rueda-records-") as folder:
             one = json.loads(lines_of([program, "--ranks", count, "--folder", folder])[-1])
         print(f"| {one['ranks']:,} | {one['gathered_megabytes']:.3g} | {1e3 * one['epoch_seconds']:.3g} "
               f"| {1e6 * one['step_seconds']:.3g} | {one['memory_megabytes']:.3g} | {one['run_json_megabytes']:.3g} "
-              f"| {one['ranks_csv_megabytes']:.3g} | {one['steps_csv_megabytes']:.3g} |", flush=True)  # fmt: skip
+              f"| {one['steps_csv_megabytes'] / one['epochs']:.3g} |", flush=True)  # fmt: skip
 
 
 def main():
@@ -138,8 +138,9 @@ def main():
     parser.add_argument("--write", action="store_true", help="put table and picture into docs/results/")
     parser.add_argument("--ranks", default=RANKS, help="numbers of ranks")
     parser.add_argument("--records", action="store_true", help="what rank 0 keeps")
-    parser.add_argument("simulated_cluster", metavar="PROGRAM", help="SIMULATED_CLUSTER, or RECORD_KEEPING")
-    parser.add_argument("rueda", metavar="RUEDA", nargs="?")
+    parser.add_argument("simulated_cluster", metavar="PROGRAM", type=start.path_of,
+                        help="SIMULATED_CLUSTER, or RECORD_KEEPING")  # fmt: skip
+    parser.add_argument("rueda", metavar="RUEDA", type=start.path_of, nargs="?")
     arguments = parser.parse_args()
     if arguments.records:
         return print_records(arguments.simulated_cluster, arguments.ranks)
