@@ -146,6 +146,18 @@ class CurrentFolder(ScriptCase):
             self.assertEqual((script, done.returncode, done.stderr), (script, 0, ""))
 
 
+class SimulatedCluster(ScriptCase):
+    def test_programs_are_looked_up_where_it_is_called(self):
+        figures = dict.fromkeys(("epoch_seconds", "step_seconds", "gathered_megabytes", "run_json_megabytes", "memory_megabytes"), 1)
+        figures |= {"ranks": 64, "epochs": 2, "steps_csv_megabytes": 6}
+        self.put({"build/program": f"#!{sys.executable}\nprint({json.dumps(json.dumps(figures))})\n"})
+        (self.folder / "build" / "program").chmod(0o755)
+        words = [sys.executable, ROOT / "jobs" / "check" / "simulated_cluster.py", "--records", "--ranks", "64", "build/program"]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.splitlines()[-1], "| 64 | 1 | 1e+03 | 1e+06 | 1 | 1 | 3 |")
+
+
 class FindLibrary(ScriptCase):
     """In folders as sites have them; no system has this library."""
 
