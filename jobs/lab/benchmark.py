@@ -86,15 +86,20 @@ class Lab:
         return done.stdout
 
 
+def link_of(lab, folder, ranks):
+    """Seconds of a message, and bytes a second: medians of what the doctor measures between neighbours."""
+    file = folder / "doctor.json"
+    lab.call("run", ranks, "--", PROGRAM, "doctor", "--backend", "cpu", "--json", file)
+    links = [rank["host_link"] for rank in json.loads(file.read_text(encoding="utf-8"))["ranks"]]
+    alpha = statistics.median(link["latency_us"] for link in links) * 1e-6
+    return alpha, statistics.median(link["gb_per_second"] for link in links) * 1e9
+
+
 def measure_ring(lab, folder, ranks):
-    """Alpha and bandwidth are medians of what the doctor measures between neighbours."""
-    links, sums = folder / "doctor.json", folder / "bench.json"
-    lab.call("run", ranks, "--", PROGRAM, "doctor", "--backend", "cpu", "--json", links)
+    alpha, bandwidth = link_of(lab, folder, ranks)
+    sums = folder / "bench.json"
     words = ("--algorithms", "ring", "--sizes", BYTES, "--repetitions", lab.options.repetitions)
     lab.call("run", ranks, "--", PROGRAM, "bench", "all-reduce", *words, "--json", sums)
-    links = [rank["host_link"] for rank in json.loads(links.read_text(encoding="utf-8"))["ranks"]]
-    alpha = statistics.median(link["latency_us"] for link in links) * 1e-6
-    bandwidth = statistics.median(link["gb_per_second"] for link in links) * 1e9
     streaming = 2 * (ranks - 1) / ranks * BYTES / bandwidth
     return {
         "ranks": ranks, "alpha": alpha, "bandwidth": bandwidth, "bandwidth_bound": streaming,

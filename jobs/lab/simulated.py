@@ -4,8 +4,7 @@
 Trains by --backend timed, one rank on each host, with each network, sum and number of hosts once in each round. The
 simulator gets alpha and beta as rueda doctor measures them between these hosts, and the time that the optimizer and the
 rest of a step took. Prints medians of steps as Markdown. Needs root and a build (jobs/setup.sh), with the simulator
-(ninja -C build tests/simulated-cluster). On a machine with other
-work run it as `chrt -r 5 jobs/lab/simulated.py`.
+(ninja -C build tests/simulated-cluster). On a machine with other work run it as `chrt -r 5 jobs/lab/simulated.py`.
 """
 
 import json
@@ -16,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmark import PROGRAM, ROOT, Lab, lab_parser, numbers, print_table
+from benchmark import PROGRAM, ROOT, Lab, lab_parser, link_of, numbers, print_table
 
 SIMULATOR = ROOT / "build" / "tests" / "simulated-cluster"
 COMPUTE_MS = {"resnet20": 20, "resnet18": 300}
@@ -31,15 +30,6 @@ def parse():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=3, help="of each run; the first does not count")
     return parser.parse_args()
-
-
-def link_of(lab, folder, ranks):
-    """Seconds of a message and of each byte: medians over neighbours, by ping-pong."""
-    file = folder / "doctor.json"
-    lab.call("run", ranks, "--", PROGRAM, "doctor", "--backend", "cpu", "--json", file)
-    links = [rank["host_link"] for rank in json.loads(file.read_text(encoding="utf-8"))["ranks"]]
-    alpha = statistics.median(link["latency_us"] for link in links) * 1e-6
-    return alpha, 1e-9 / statistics.median(link["gb_per_second"] for link in links)
 
 
 def train(lab, folder, ranks, model, algorithm):
@@ -58,9 +48,9 @@ def train(lab, folder, ranks, model, algorithm):
 
 
 def simulate(ranks, model, algorithm, link, rest):
-    alpha, beta = link
+    alpha, bandwidth = link
     words = [SIMULATOR, "--model", model, "--ranks", str(ranks), "--all-reduce", algorithm, "--update", str(rest),
-             "--compute", str(COMPUTE_MS[model] * 1e-3), "--alpha", str(alpha), "--beta", str(beta)]  # fmt: skip
+             "--compute", str(COMPUTE_MS[model] * 1e-3), "--alpha", str(alpha), "--beta", str(1 / bandwidth)]  # fmt: skip
     done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=600)
     return json.loads(done.stdout)["step_seconds"]
 
@@ -83,7 +73,7 @@ def rows(ranks, times, link):
     for (model, algorithm), measured in times.items():
         real, rest = map(statistics.median, zip(*measured))
         simulated = simulate(ranks, model, algorithm, link, rest)
-        yield [ranks, f"{link[0] * 1e6:.0f}", f"{8e-6 / link[1]:.0f}", model, COMPUTE_MS[model], algorithm,
+        yield [ranks, f"{link[0] * 1e6:.0f}", f"{link[1] * 8e-6:.0f}", model, COMPUTE_MS[model], algorithm,
                f"{real * 1e3:.1f}", f"{simulated * 1e3:.1f}", f"{simulated / real - 1:+.1%}"]  # fmt: skip
 
 
