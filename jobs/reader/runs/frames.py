@@ -9,7 +9,7 @@ import pandas
 from ..base.definitions import PHASES
 from ..base.statistics import mean_of
 from ..start import Unusable
-from .noise import GradientNoise
+from .noise import columns_of
 from .run import includes_warm_up, least_core_share, steady_epochs
 from .steps import NAME as STEPS_NAME
 from .steps import full_steps, read_steps
@@ -64,13 +64,6 @@ def frame_of_runs(runs):
     return frame
 
 
-def _noise_of(epoch):
-    """NaN where it was not measured or is not determined."""
-    noise = epoch.noise or GradientNoise()
-    return {"noise_scale": noise.scale.value, "noise_scale_low": noise.scale.low, "noise_scale_high": noise.scale.high,
-            "learning_efficiency": noise.learning_efficiency}  # fmt: skip
-
-
 def _rows_of_epochs(name, run):
     steady = set(map(id, steady_epochs(run)))
     for epoch in run.epochs:
@@ -81,7 +74,7 @@ def _rows_of_epochs(name, run):
             "loss": epoch.train.loss, "accuracy": epoch.train.accuracy, "val_loss": test.loss if test else math.nan,
             "val_accuracy": test.accuracy if test else math.nan, "learning_rate": epoch.learning_rate,
             **{f"{phase}_seconds": epoch.phases[phase].mean for phase in PHASES}, **_factors_of(epoch.efficiency),
-            "core_share": least_core_share(epoch), "joules": epoch.energy.total(), **_noise_of(epoch),
+            "core_share": least_core_share(epoch), "joules": epoch.energy.total(), **columns_of(epoch.noise),
             "parameter_hash": epoch.parameter_hash,
         }  # fmt: skip
 

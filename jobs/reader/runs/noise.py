@@ -36,6 +36,13 @@ class GradientNoise:
     reason: str = ""
 
 
+def columns_of(noise):
+    """What epochs.csv has of a GradientNoise, by column; NaN where it is not determined, or None."""
+    noise = noise or GradientNoise()
+    return {"noise_scale": noise.scale.value, "noise_scale_low": noise.scale.low, "noise_scale_high": noise.scale.high,
+            "learning_efficiency": noise.learning_efficiency}  # fmt: skip
+
+
 def reason_of(word):
     """The Reason for a word of run.json, also of one that a later version writes."""
     return REASONS.get(word, Reason(printable(word), "look at the run's own table"))

@@ -14,7 +14,7 @@ from ..base.json_view import InputFile, decoded
 from ..base.statistics import median_of, quotient
 from ..base.text import printable
 from ..start import Unusable, path_of
-from .noise import GradientNoise, learning_efficiency
+from .noise import columns_of, learning_efficiency
 from .ranks import MOST_ROWS, read_ranks
 from .ranks import NAME as RANKS_NAME
 from .rows import spaced
@@ -65,13 +65,11 @@ class _Check:
 
 def _in_run_json(epoch):
     """What epochs.csv has of an epoch, by column."""
-    test, noise = epoch.test, epoch.noise or GradientNoise()
+    test = epoch.test
     values = {"seconds": epoch.seconds, "images_per_second": epoch.images_per_second, "samples": epoch.train.samples,
               "steps": epoch.steps, "loss": epoch.train.loss, "accuracy": epoch.train.accuracy,
-              "val_loss": test.loss if test else math.nan, "val_accuracy": test.accuracy if test else math.nan,
-              "noise_scale": noise.scale.value, "noise_scale_low": noise.scale.low, "noise_scale_high": noise.scale.high,
-              "learning_efficiency": noise.learning_efficiency}
-    return {**values, **{f"{name}_seconds": epoch.phases[name].mean for name in PHASES}}
+              "val_loss": test.loss if test else math.nan, "val_accuracy": test.accuracy if test else math.nan}
+    return {**values, **columns_of(epoch.noise), **{f"{name}_seconds": epoch.phases[name].mean for name in PHASES}}
 
 
 def _number(text):
