@@ -22,7 +22,7 @@ from pathlib import Path
 
 from learning_figures import examples_to, noise_by_steps
 from learning_report import COLUMNS, as_markdown, rows
-from trainings import UsageError, check_inputs, draw, end_of, figures_of, numbers, steps_of
+from trainings import LIMIT, UsageError, check_inputs, draw, end_of, figures_of, numbers, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "results" / "learning.md"
@@ -128,13 +128,16 @@ class Training:
         return found
 
     def train(self, epochs):
-        """Asks the training to stop as soon as its files have all that is wanted."""
+        """Asks the training to stop as soon as its files have all that is wanted. Throws if it fails or takes LIMIT."""
+        end = time.monotonic() + LIMIT
         one_pool = {**os.environ, "OMP_NUM_THREADS": str(self.arguments.threads)}
         with open(f"{self.folder}.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(self.command(epochs), env=one_pool, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             try:
                 while process.poll() is None:
                     time.sleep(1)
+                    if time.monotonic() > end:
+                        raise RuntimeError(f"{self.folder} did not end within {LIMIT / 3600:g} hours: {log.name}")
                     if self.is_new() and self.is_over(self.read()):
                         process.send_signal(signal.SIGTERM)
                         process.wait(600)

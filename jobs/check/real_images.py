@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from real_images_report import as_markdown
-from trainings import UsageError, check_inputs, draw, end_of, figures_of, numbers, steps_of
+from trainings import LIMIT, UsageError, check_inputs, draw, end_of, figures_of, numbers, steps_of
 from frameworks import python_of  # of tests/bench, where `trainings` looks, too
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +29,6 @@ RANKS = {"rueda-1": 1, "rueda-2": 2}
 CONTESTANTS = (*RANKS, "torch")
 # A rank may wait long for one that other programs keep from its core.
 PATIENT = ("--stall-seconds", "600")
-LIMIT = 12 * 3600  # seconds of a training, many times what one takes
 
 
 class Training:
@@ -75,11 +74,12 @@ class Training:
     def parse(self, text):
         """Of a result. None if the training did not come to its end."""
         report = json.loads(text)
-        found = {"accuracies": [float(one["val_accuracy"]) for one in report["epochs"]], "versions": dict(report["versions"])}
+        epochs = report["epochs"]
+        found = {"accuracies": [float(one["val_accuracy"]) for one in epochs], "versions": dict(report["versions"])}
         if self.contestant == "torch":
             task = report["task"]
             settings = {**task["recipe"], "seed": task["seed"], "data-limit": task["limit"]}
-            return {**found, "settings": settings, "losses": [float(loss) for one in report["epochs"] for loss in one["losses"]]}
+            return {**found, "settings": settings, "losses": [float(loss) for one in epochs for loss in one["losses"]]}
         return {**found, "settings": dict(report["config"])} if report["outcome"] == "completed" else None
 
     def settings(self):

@@ -10,6 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bench"))
 
 from frameworks import UsageError, check_binary  # noqa: E402
 
+LIMIT = 12 * 3600  # seconds of a training, many times what one takes
+
 
 def numbers(option, text, least=0):
     """'1,2,3' as a list, each number once."""

@@ -5,6 +5,7 @@ writes results at once stands in the place of rueda. usage: learning_report_test
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -234,6 +235,23 @@ class Resuming(unittest.TestCase):
         code, out, _, calls = self.call()
         self.assertEqual((code, [call for call in calls if call.startswith("128 0.1 1")]), (0, []))
         self.assertIn("| 512 | 0.05 | 2 |", out)
+
+    def test_a_training_that_does_not_end_is_ended(self):
+        (self.folder / "rueda").write_text("#!/bin/sh\nexec sleep 300\n", encoding="utf-8")
+        arguments = learning.parse_arguments(["--binary", str(self.folder / "rueda"), "--out", str(self.folder)])
+        training = learning.Training(arguments, 128, 0.1, 1)
+        training.folder.mkdir(parents=True)
+        started = []
+
+        def start(*words, **options):
+            started.append(popen(*words, **options))
+            return started[0]
+
+        popen = subprocess.Popen
+        with mock.patch.object(learning, "LIMIT", 0.5), mock.patch.object(subprocess, "Popen", start):
+            with self.assertRaisesRegex(RuntimeError, "did not end within"):
+                training.train(1)
+        self.assertEqual(started[0].wait(60), -signal.SIGKILL)
 
     def test_results_of_other_settings_and_damaged_ones_are_refused(self):
         self.call("--batches", "128")
