@@ -2,7 +2,10 @@
 
 import re
 
-from . import bandwidth, bars, batches, communication, comparison, confusion, curves, factors, learning, lines, phases, predictions, quantity
+from . import (
+    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, learning, lines, phases, predictions,
+    quantity,
+)  # fmt: skip
 from .report import name_of, run_of, runs_of
 
 _SCALINGS = ("weak", "strong")

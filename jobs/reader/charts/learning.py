@@ -20,7 +20,8 @@ def _noise_remark(series):
         return []
     epoch = number(noise.get("epoch"))
     when = f" in epoch {epoch:.0f}" if epoch else ""
-    return [f"The gradient noise scale is {scale.text('count', unit='')} images{when}; ranges are its 90 % interval and that of repeats."]
+    words = f"The gradient noise scale is {scale.text('count', unit='')} images{when}"
+    return [f"{words}; ranges are its 90 % interval and that of repeats."]
 
 
 def draw(axes, series):

@@ -64,7 +64,8 @@ def which_learning_rate(series, f):
         return None
     batch, base, scale = f.point.global_batch, series.points[0].point.global_batch, f.learning.noise.scale
     side, best = _side(batch, scale), f.learning.steps_of_base
-    text = _SIDES[side].format(batch=f"global batch of {rank_words(f.ranks())}, {count_text(batch)} images", noise=noise_text(scale))
+    words = f"global batch of {rank_words(f.ranks())}, {count_text(batch)} images"
+    text = _SIDES[side].format(batch=words, noise=noise_text(scale))
     text += (f" Linear scaling (--scale-lr linear) makes it {setting_text(round(batch / base, 2))} times that of "
              f"{count_text(base)} images; by the noise scale about {best.text('ratio')} times are best for plain SGD.")  # fmt: skip
     figures = {"ranks": f.ranks(), "global_batch": batch, "base_batch": base, "noise_scale": scale, "side": side,

@@ -14,8 +14,8 @@ KEPT_EFFICIENCY = 0.8
 
 def _of_widest(series, f, kept):
     yield how_far_it_scales(series, f)
-    for sentence in (how_fast_it_learns, which_learning_rate, which_factor_costs_most, what_the_loss_is, what_waits, what_grows, how_communication_shares,
-                     what_steps_say):  # fmt: skip
+    for sentence in (how_fast_it_learns, which_learning_rate, which_factor_costs_most, what_the_loss_is, what_waits,
+                     what_grows, how_communication_shares, what_steps_say):  # fmt: skip
         yield sentence(series, f)
     yield what_rounding_would_hide(series, f, kept)
     yield how_serial_it_is(series)

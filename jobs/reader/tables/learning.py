@@ -36,7 +36,8 @@ def _row(f):
 
 def noise_text(scale):
     """"412 images (350 to 500)"."""
-    return scale.text("count", unit="").replace(" (", " images (", 1) if not scale.exact else scale.text("count", " images")
+    value, _, interval = scale.text("count", unit="").partition(" (")
+    return f"{value} images" + (f" ({interval}" if interval else "")
 
 
 def where_from(noise):
