@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/random.hpp"
 #include "reduce/tree_order.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -33,6 +34,13 @@ inline float rough_value(int rank, std::size_t index) {
   const float digits = 1.0f + float(h & 0xffffffu) * 0x1p-24f;
   const float scale = float(1u << ((h >> 24) & 15u)) * 0x1p-8f;
   return (h >> 63) != 0 ? -digits * scale : digits * scale;
+}
+
+/// A number that looks drawn from a normal distribution, nearly: a sum of twelve even ones.
+inline double nearly_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t at) {
+  double sum = -6;
+  for (std::uint64_t k = 0; k < 12; ++k) sum += to_unit(random_bits(seed, stream, at, k));
+  return sum;
 }
 
 template <float (*Value)(int, std::size_t)>

@@ -11,7 +11,6 @@
 #include "backend/simple_operation.hpp"
 #include "backend/timed/timed_backend.hpp"
 #include "base/clock.hpp"
-#include "base/random.hpp"
 #include "base/split.hpp"
 #include "data/synth.hpp"
 #include "kernels/square_sum.hpp"
@@ -22,6 +21,7 @@
 #include "tests/support/thread_exchange.hpp"
 #include "tests/support/thread_group.hpp"
 #include "tests/support/training_bench.hpp"
+#include "tests/support/values.hpp"
 #include "train/gradient_reducer.hpp"
 #include "train/train_loop.hpp"
 
@@ -36,13 +36,6 @@ constexpr std::size_t kGlobalBatch = 20;
 constexpr std::size_t kSteps = kImages / kGlobalBatch;
 constexpr std::size_t kEpochs = 100;
 
-/// A number that looks drawn from a normal distribution, nearly: a sum of twelve even ones.
-double made_normal(std::uint64_t at) {
-  double sum = -6;
-  for (std::uint64_t k = 0; k < 12; ++k) sum += to_unit(random_bits(17, 0x6d616465, at, k));
-  return sum;
-}
-
 /// The gradient of each image, and what is true of all of them.
 struct MadeGradients {
   std::size_t length;
@@ -52,7 +45,7 @@ struct MadeGradients {
 
   explicit MadeGradients(std::size_t parameters) : length(parameters) {
     for (std::size_t i = 0; i < kImages * length; ++i)
-      values.push_back(float(0.1 + 1.5 * made_normal(i)));
+      values.push_back(float(0.1 + 1.5 * nearly_normal(17, 0x6d616465, i)));
     for (std::size_t p = 0; p < length; ++p) {
       double mean = 0;
       for (std::size_t i = 0; i < kImages; ++i) mean += at(i, p) / kImages;
@@ -192,8 +185,10 @@ void train_rank(const Way& way, const TrainConfig& config, const Graph& graph,
 }
 
 Measured train_made(const Way& way, const Graph& graph, const MadeGradients& made,
-                    std::size_t epochs, std::uint64_t seed) {
+                    std::size_t epochs, std::uint64_t seed,
+                    std::size_t noise_scale = kAutoNoiseScale) {
   TrainConfig config;
+  config.checks.noise_scale = noise_scale;
   config.training.epochs = epochs;
   config.training.eval_every = 0;
   config.training.seed = seed;
@@ -289,17 +284,8 @@ TEST_CASE("noise scale of a run: 90 % intervals contain the truth in 85 to 95 of
 TEST_CASE("noise scale of a run: every Nth step of the run, or none", "[noise][trainer]") {
   const Graph graph = small_option_a(8);
   const MadeGradients made(graph.parameter_count());
-  const Way way{"", 1, 2};
-  TrainConfig config;
-  config.training.epochs = 2;
-  config.training.eval_every = 0;
-  config.batch.global = kGlobalBatch;
-  config.batch.accumulate = way.micro_batches;
   for (const std::size_t interval : {0U, 1U, 3U, 100U}) {
-    config.checks.noise_scale = interval;
-    Measured measured;
-    ThreadGroup::run(
-        1, [&](ThreadGroup& group) { train_rank(way, config, graph, made, group, measured); });
+    const Measured measured = train_made({"", 1, 2}, graph, made, 2, 1, interval);
     std::size_t step = 0;
     for (const EpochRecord& epoch : measured.run.epochs) {
       std::size_t steps = 0;

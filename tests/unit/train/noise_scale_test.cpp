@@ -10,6 +10,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "tests/support/values.hpp"
 
 // Made gradients: a finite population of which mean and covariance are known.
 
@@ -19,13 +20,6 @@ namespace {
 using Vector = std::vector<double>;
 
 double norm2(const Vector& v) { return std::inner_product(v.begin(), v.end(), v.begin(), 0.0); }
-
-/// A number that looks drawn from a normal distribution, nearly: a sum of twelve even ones.
-double draw_normal(std::uint64_t seed, std::uint64_t at) {
-  double sum = -6;
-  for (std::uint64_t k = 0; k < 12; ++k) sum += to_unit(random_bits(seed, 0x6e6f6973, at, k));
-  return sum;
-}
 
 /// The gradients of `count` images in 20 dimensions, whose variances differ.
 struct Population {
@@ -39,7 +33,8 @@ struct Population {
     for (std::size_t i = 0; i < count; ++i) {
       Vector& image = images.emplace_back(kDimensions);
       for (std::size_t d = 0; d < kDimensions; ++d) {
-        image[d] = mean + deviation * (0.5 + double(d % 4) / 3) * draw_normal(99, i * 32 + d);
+        image[d] = mean + deviation * (0.5 + double(d % 4) / 3) *
+                              nearly_normal(99, 0x6e6f6973, i * 32 + d);
         sum[d] += image[d] / double(count);
       }
     }
