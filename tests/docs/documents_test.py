@@ -179,6 +179,8 @@ class Detection(DocumentsCase):
             ("jobs/test.sh --quickly", "no --quickly"), ("jobs/test.sh --quick", ""), ("jobs/nothing.sh", "not there"),
             ("rueda train --epoch", "no --epoch"), ("rueda bench layers --json", ""), ("meson setup b -Dcpus=x", "no option cpus"),
             ("mpirun -n 2 build/rueda summary --rooflines 1", "no --rooflines"),
+            ("chrt -r 5 jobs/lab/auto.py --link x", "no --link"), ("chrt -r 5 jobs/lab/auto.py --links x", ""),
+            ("tests/docs/names.py", "not executable"), ("python3 tests/docs/names.py", ""),
         ):  # fmt: skip
             self.assertIn(wrong, wrong_names(text, self.program.binary))
             self.assertEqual(bool(wrong), bool(wrong_names(text, self.program.binary)), text)

@@ -1,6 +1,7 @@
 """Looks up the words of a command without running it: its program, its script, and the options of both."""
 
 import functools
+import os
 import re
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ from pages import ROOT
 
 ENDS = {"&&", ";", "||", "|", "&"}
 OF_MESON = {"prefix", "b_pch", "b_sanitize", "cpp_args", "cpp_link_args", "buildtype", "optimization", "unity"}
+READERS = {"python3", ".", "source"}  # of scripts that need not be executable
 COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench", "predict", "report", "watch", "forecast", "definitions")
 
 
@@ -60,12 +62,14 @@ def wrong_in_rueda(words, program):
     return f"rueda {' '.join(command)} has no {missing[0]}" if missing else ""
 
 
-def wrong_in_script(words):
+def wrong_in_script(words, launchers):
     for word in words:
         if re.fullmatch(r"jobs/\S+\.sh", word) and not (ROOT / word).is_file():
             return f"{word} is not there"
     if not (ROOT / words[0]).is_file():
         return f"{words[0]} is not there"
+    if not READERS & set(launchers) and not os.access(ROOT / words[0], os.X_OK):
+        return f"{words[0]} is not executable"
     if words[0] == "jobs/slurm/submit.sh":
         return ""  # its options are sbatch's and its script's
     text = text_of(words[0])
@@ -92,8 +96,9 @@ def trainings(text):
 
 def wrong_names(text, program):
     """What is wrong with the words of a command, or nothing."""
-    for words in split(re.sub(r"[\[\]]", "", text.partition(" # ")[0])):
-        while words and words[0] in ("mpirun", "mpiexec", "srun", "python3", ".", "source"):
+    for line in split(re.sub(r"[\[\]]", "", text.partition(" # ")[0])):
+        words = line
+        while words and words[0] in ("mpirun", "mpiexec", "srun", "chrt", *READERS):
             at = [i for i, word in enumerate(words) if i and re.fullmatch(r"\S*rueda|\S+/\S+|gdb", word)]
             words = words[at[0] :] if at else []
         if not words:
@@ -102,7 +107,7 @@ def wrong_names(text, program):
         if re.fullmatch(r"(build\S*/)?rueda", words[0]):
             wrong = wrong_in_rueda(words, program)
         elif re.match(r"(jobs|tests)/", words[0]):
-            wrong = wrong_in_script(words)
+            wrong = wrong_in_script(words, line[: -len(words)])
         elif words[0] == "meson":
             wrong = wrong_in_meson(words)
         if wrong:
