@@ -49,7 +49,7 @@ class Session {
 /// Makes Open MPI, before it is initialised, send large messages over TCP as streams (btl_tcp_flags
 /// 0x1) instead of remote writes, its default. With remote writes two ranks that exchange large
 /// messages both ways, as every ring does, take turns on a link that could carry both at once: up
-/// to twice the time (docs/ring.md). A value in the environment or the
+/// to twice the time (docs/cluster.md). A value in the environment or the
 /// user's file (~/.openmpi/mca-params.conf) stays.
 void prefer_tcp_streams();
 

@@ -15,7 +15,7 @@ struct Bucket {
   double ready = 1;  ///< share of backward after which it is complete
 };
 
-/// Buckets as training would cut the gradients of `graph` (docs/overlap.md).
+/// Buckets as training would cut the gradients of `graph` (docs/ring.md#two-threads).
 /// The time of backward is divided over the layers by their FLOPs.
 std::vector<Bucket> bucket_schedule(const Graph& graph, std::size_t most_bytes);
 /// The same for buckets that a run had, by their bytes in the order of summing.

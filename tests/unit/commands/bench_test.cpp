@@ -162,7 +162,7 @@ TEST_CASE("the text names senders, chunks, holdings and totals", "[explain]") {
            "4 ranks sum 1,000 floats (4,000 bytes) in 4 chunks of 250 floats",
            "reduce-scatter, step 0: 0->1 chunk 0, 1->2 chunk 1, 2->3 chunk 2",
            "all-gather, step 2: 0->1 chunk 3, 1->2 chunk 0",
-           "rank 0   0     0    >2-0   3-0\n",  // as in docs/ring.md after step 1
+           "rank 0   0     0    >2-0   3-0\n",  // as docs/pictures/ring.svg after step 1
            "rank 0   *   *   *   *\n",
            "A rank sends 6 messages, 6,000 bytes.",
            "All ranks together: 24 messages, 24,000 bytes.",
