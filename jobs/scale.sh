@@ -4,7 +4,7 @@
 #
 #   jobs/scale.sh cpu                        a study that ends in minutes on two cores
 #   jobs/scale.sh book --out runs/book       ResNet50V2 and 152V2 on 1, 2 and 4 devices
-#   jobs/scale.sh --help                     every option; docs/study.md says more
+#   jobs/scale.sh --help                     every option; docs/report.md says more
 #
 # jobs/scaling does the work, in Python 3.6 or newer, which login nodes have.
 set -euo pipefail

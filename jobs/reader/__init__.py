@@ -1,4 +1,4 @@
-"""Reads finished runs: reports, predictions, charts and pages. In a notebook: `from reader import load` (docs/notebook.md)."""
+"""Reads finished runs: reports, predictions, charts and pages. In a notebook: `from reader import load` (docs/report.md)."""
 
 
 def load(*places):

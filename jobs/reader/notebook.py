@@ -1,4 +1,4 @@
-"""Finished runs for a notebook: tables as DataFrames, each chart by one call (docs/notebook.md)."""
+"""Finished runs for a notebook: tables as DataFrames, each chart by one call (docs/report.md)."""
 
 import os
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""study.json: what jobs/scale.sh was to run, against what lies below it (docs/study.md)."""
+"""study.json: what jobs/scale.sh was to run, against what lies below it (docs/report.md)."""
 
 import os
 from dataclasses import dataclass
