@@ -86,7 +86,6 @@ class Version(unittest.TestCase):
             ("CITATION.cff", r"^version: (.*)$"),
             ("jobs/site/debian/changelog", r"\Arueda \((.*)\) "),
             ("jobs/site/package.py", r'^    version\("(\d[^"]*)"'),
-            ("docs/doctor.md", r"^rueda doctor (.*)$"),
         ):
             self.assertEqual(only(pattern, text_of(name)), self.version, name)
 
