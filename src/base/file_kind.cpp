@@ -232,7 +232,7 @@ std::string_view converter_of(FileKind kind) {
 std::string conversion(FileKind kind, const fs::path& path) {
   const std::string_view program = converter_of(kind);
   if (program.empty())
-    return "give a safetensors file, as rueda train --save-weights writes it; docs/weights.md "
+    return "give a safetensors file, as rueda train --save-weights writes it; docs/checkpoints.md "
            "shows how others are made";
   const bool joins = kind == FileKind::index;
   fs::path to = path;

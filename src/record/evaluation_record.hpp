@@ -9,7 +9,7 @@
 namespace rueda {
 
 // `rueda evaluate --json` writes a network's answers, and reports read them
-// (docs/weights.md). One list of fields does both.
+// (docs/checkpoints.md). One list of fields does both.
 
 /// How a class of the test images fared.
 struct ClassScore {

@@ -23,7 +23,7 @@ void check_training(const TrainConfig& c) {
   require(ending.empty() || ending == ".safetensors",
           "--save-weights " + c.output.save_weights +
               ": weights are written as safetensors, which PyTorch and Keras read "
-              "(docs/weights.md): give a name that ends in .safetensors");
+              "(docs/checkpoints.md): give a name that ends in .safetensors");
   require(!c.data.path.empty(),
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
   require(!c.optimizer.nesterov || c.optimizer.momentum > 0,

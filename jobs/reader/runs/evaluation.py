@@ -1,4 +1,4 @@
-"""evaluation.json: what `rueda evaluate --json` wrote of a network's answers (docs/weights.md)."""
+"""evaluation.json: what `rueda evaluate --json` wrote of a network's answers (docs/checkpoints.md)."""
 
 import re
 

@@ -9,9 +9,9 @@
 
 namespace rueda {
 
-// Weight files: safetensors with the names and layouts of the network's origin; docs/weights.md.
-// Without `statistics` a file has the trainable tensors alone, for one value per parameter, such
-// as an optimizer's velocities.
+// Weight files: safetensors with the names and layouts of the network's origin;
+// docs/checkpoints.md. Without `statistics` a file has the trainable tensors alone, for one value
+// per parameter, such as an optimizer's velocities.
 
 /// Fills both arenas (host memory) from a file that has exactly the tensors of
 /// the network, as F32, finite, and no variance below 0; PyTorch's num_batches_tracked are ignored.

@@ -40,8 +40,8 @@ TEST_CASE("files of other kinds are named, with the line that helps", "[file_kin
        "a PyTorch file", "torch.load(sys.argv[1]"},
       {zip_of("metadata.json"), Wanted::weights, "a Keras file", "load_model(sys.argv[1]"},
       {"\x89HDF\r\n\x1a\n\1", Wanted::weights, "an HDF5 file", "load_model(sys.argv[1]"},
-      {zip_of("conv.npy"), Wanted::weights, "a NumPy file", "docs/weights.md"},
-      {"\x93NUMPY\1", Wanted::weights, "a NumPy file", "docs/weights.md"},
+      {zip_of("conv.npy"), Wanted::weights, "a NumPy file", "docs/checkpoints.md"},
+      {"\x93NUMPY\1", Wanted::weights, "a NumPy file", "docs/checkpoints.md"},
       {zip_of("readme"), Wanted::weights, "a zip archive", "unzip some/file.ext"},
       {"PK\5\6"s, Wanted::archive, "a zip archive", "the directory: unzip some/file.ext"},
       {"\xfd"
@@ -58,12 +58,12 @@ TEST_CASE("files of other kinds are named, with the line that helps", "[file_kin
       {std::string(257, 'x') + "ustar", Wanted::text, "a tar archive", "tar -xf some/file.ext"},
       {"\x10\0\0\0\0\0\0\0{}"s, Wanted::archive, "a safetensors file", "rueda synth"},
       {"\x08\x07\x12\x07pytorch\x1a\x05", Wanted::weights, "an ONNX file", "onnx.load(sys.argv[1]"},
-      {"GGUF\3\0"s, Wanted::weights, "a GGUF file", "docs/weights.md"},
+      {"GGUF\3\0"s, Wanted::weights, "a GGUF file", "docs/checkpoints.md"},
       {"MATLAB 5.0 MAT-file, Platform: GLNXA64", Wanted::archive, "a MATLAB file", "rueda synth"},
       {"\x89PNG\r\n\x1a\n", Wanted::archive, "a picture", "jobs/data.sh convert"},
       {"{\n  \"metadata\": {},\n  \"weight_map\": {\"a\": \"b\"}", Wanted::weights,
        "the index of a network", "'weight_map']"},
-      {"{\"message\": \"Not Found\"}", Wanted::weights, "a text", "docs/weights.md"},
+      {"{\"message\": \"Not Found\"}", Wanted::weights, "a text", "docs/checkpoints.md"},
       {"Not found", Wanted::archive, "a text", "rueda synth"},
   };
   for (const auto& c : cases) {
