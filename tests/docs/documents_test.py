@@ -11,6 +11,7 @@ of the others it looks up programs, options and scripts, and lets the parser rea
 import functools
 import re
 import shutil
+import sys
 import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -24,10 +25,14 @@ from treatment import NOT_RUN, PAGES, filled, is_mention, reason_not_to_run
 
 from rueda_runs import LONG, Program, ProgramCase, longer, main
 
+sys.path.insert(0, str(ROOT / "jobs" / "site"))
+from fields import Fields  # noqa: E402
+
 COMMANDS = ("", "train", "summary", "synth", "doctor", "evaluate", "bench", "bench all-reduce", "bench layers",
             "bench explain", "predict", "report", "watch")  # fmt: skip
 FIRST_PAGE = "README.md"
 CHANGELOG = "docs/changelog.md"  # names what was, too
+PAGE_OF_FIELDS = ROOT / "docs" / "run-json.md"
 
 
 TO_BE_MADE = ("jobs/slurm/site.sh",)  # files that a page tells its reader to make
@@ -98,6 +103,15 @@ class Runner:
         return found
 
 
+@functools.lru_cache(maxsize=None)
+def recorded():
+    """Directories of runs that have all fields between them."""
+    scratch = first_scratch()
+    scratch.real("train", "--backend", "timed", "--compute", "1", "--batch-per-rank", "4", "--data-limit", "16", "--epochs", "2",
+                 "--run-dir", "timed")  # fmt: skip
+    return [scratch.folder / name for name in ("runs/two", "runs/layers", "timed")]
+
+
 class DocumentsCase(ProgramCase):
     images = (20, 10)
 
@@ -125,6 +139,9 @@ class Documents(DocumentsCase):
 
     def test_files_that_are_named(self):
         self.none(problem for page in self.pages for problem in missing_files(page))
+
+    def test_fields_of_the_files_of_a_run(self):
+        self.none(Fields(PAGE_OF_FIELDS.read_text(encoding="utf-8"), recorded()).problems())
 
     def test_words_of_commands(self):
         for command in self.commands:
@@ -162,6 +179,24 @@ class Detection(DocumentsCase):
         self.assertEqual(len(list(wrong_links(self.page(text)))), 2)
         text += "\n`unit/nothing_test.cpp` `cli/cli_test.py` `src/A/b.cpp`"
         self.assertEqual(len(list(missing_files(self.page(text)))), 2)
+
+    def test_fields(self):
+        text = PAGE_OF_FIELDS.read_text(encoding="utf-8")
+        for word, instead, wrong in (
+            ("`clock_seconds`:", "`clack_seconds`:", ("clock_seconds is not listed", "clack_seconds is in no file")),
+            ("- `epoch`, `rank`\n", "- `epoch`, `rank`, `epoch`\n", ("ranks.csv: epoch is listed twice",)),
+            ("`joules_to_target`, ", "", ("energy has the fields",)),
+            ("`load` ... `other`: add up", "`load` ... `optimizer`: add up", ("steps.csv: other is not listed",)),
+        ):
+            with self.subTest(word=word):
+                self.assertEqual(text.count(word), 1)
+                changed = Fields(text.replace(word, instead), recorded())
+                problems = list(changed.problems())
+                self.assertEqual(len(problems), len(wrong), problems)
+                for one, part in zip(problems, wrong):
+                    self.assertIn(part, one)
+                left = list(Fields(changed.filled(), recorded()).problems())
+                self.assertEqual([one for one in left if re.search(" is (not listed|in no file)$", one)], [])
 
     def test_commands(self):
         bad = ("build/rueda train --epoch 3", "build/rueda report nothing --out r", "rueda train --warmup-epochs 9",
