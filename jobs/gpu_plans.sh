@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Has cuDNN plan every convolution of every model for an A100, an H100 and an H200, without a GPU, and writes
-# the table to docs/dev/cudnn-plans.md. Takes some minutes.
+# tests/cuda/cudnn_plans.txt, which a test compares. Takes some minutes.
 #
 #   jobs/gpu_plans.sh [BUILD]          an existing build with CUDA and cuDNN [build]
 #   RUEDA_PLAN_CACHE=DIR jobs/gpu_plans.sh    also writes the plans there that cuDNN compiled
@@ -8,6 +8,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${1:-build}
 ninja -C "$build" tests/cuda/cuda tests/cuda/libcuda.so.1
-sed '/^cuDNN [0-9]*$/,$d' docs/dev/cudnn-plans.md >"$build/cudnn-plans.md"
-LD_LIBRARY_PATH=$build/tests/cuda RUEDA_PLANS_TABLE=$build/cudnn-plans.md "$build/tests/cuda/cuda" '[.all-plans]'
-mv "$build/cudnn-plans.md" docs/dev
+rm -f "$build/cudnn_plans.txt"
+LD_LIBRARY_PATH=$build/tests/cuda RUEDA_PLANS_TABLE=$build/cudnn_plans.txt "$build/tests/cuda/cuda" '[.all-plans]'
+mv "$build/cudnn_plans.txt" tests/cuda

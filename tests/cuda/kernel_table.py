@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Judges kernels by their machine code, without a GPU: registers, spilled bytes, blocks that fit on a
 multiprocessor, loads that a thread has in flight, and what all of its threads have on their way to and from
-memory. Compares with the table in docs/dev/kernels.md, and fails where a kernel became worse, keeps too
-little of the memory busy, or waits for the bus more than once.
+memory. Compares with kernels.csv beside it, and fails where a kernel became worse, keeps too little of the
+memory busy, or waits for the bus more than once. docs/dev/kernels.md says more.
 
 usage: kernel_table.py [--write] NVCC OBJECT.o...
 
---write puts what was found into the table instead. Variants of a kernel that differ in flags share a row,
-with the worst of each number.
+--write makes the table anew. Variants of a kernel that differ in flags share a row, with the worst of each number.
 """
 
+import csv
 import os
 import re
 import shutil
@@ -18,13 +18,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "docs" / "dev" / "kernels.md"
+TABLE = Path(__file__).with_name("kernels.csv")
 COLUMNS = ["registers", "spilled bytes", "blocks", "loads in flight", "KB in flight", "instructions a load"]
 UNLISTED = ["bytes an instruction", "waits for the bus"]  # judged, with no column
 LEAST = ("blocks", "loads in flight", "KB in flight")  # the worst of these is the smallest
-HEADER = "| kernel | GPU | " + " | ".join(COLUMNS) + " |\n|---|---|" + "---|" * len(COLUMNS) + "\n"
-ROW = re.compile(r"^\| `(.+)` \| (sm_\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", re.M)
-COMPILER = re.compile(r"compiled by nvcc ([\d.]*\d)")
+NVCC_COLUMN = "nvcc"  # which compiled the row
 BLOCK_WARPS = 8  # kBlockThreads
 # What a multiprocessor has to have on its way to use the memory's rate: an H100's 3.35 TB/s for the 600 ns that
 # a load takes, by 132 multiprocessors. An A100 needs 11.
@@ -175,37 +173,51 @@ def find_tool(nvcc):
     return shutil.which("cuobjdump") if shutil.which("nvdisasm") else None
 
 
-def main(write, nvcc, *objects):
-    tool = find_tool(nvcc)
-    if not tool:
-        print("skipped: there is no cuobjdump and nvdisasm, neither of nvcc nor in PATH")
-        return 77
-    rows = worst_rows(tool, objects)
-    table = "".join(f"| `{kernel}` | {arch} | {' | '.join(map(str, rows[kernel, arch][:len(COLUMNS)]))} |\n"
-                    for kernel, arch in sorted(rows))
-    version = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
-    release = re.search(r"V([\d.]+)", version)[1]
-    print(f"compiled by nvcc {release}\n\n{HEADER}{table}")
-    text = TABLE.read_text()
-    if write:
-        text = COMPILER.sub(f"compiled by nvcc {release}", text)
-        TABLE.write_text(text[:text.index(HEADER) + len(HEADER)] + table)
-        return 0
-    built = {arch for _, arch in rows}
-    for arch in sorted(SHARED_KIB.keys() - built):
-        print(f"{arch} is not checked: -Dgpu_archs does not have it")
-    known = {(m[1], m[2]): [float(n) for n in m.groups()[2:]] for m in ROW.finditer(text) if m[2] in built}
-    same_compiler = COMPILER.search(text)[1] == release
+def known_rows(built):
+    """The table's rows of the architectures `built`, and the compilers that made them."""
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["GPU"] in built]
+    known = {(row["kernel"], row["GPU"]): [float(row[name]) for name in COLUMNS] for row in rows}
+    return known, {row[NVCC_COLUMN] for row in rows}
+
+
+def write_table(file, rows, release):
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["kernel", "GPU", *COLUMNS, NVCC_COLUMN])
+    writer.writerows([*key, *rows[key][:len(COLUMNS)], release] for key in sorted(rows))
+
+
+def faults_of(rows, release):
+    known, compilers = known_rows({arch for _, arch in rows})
+    same_compiler = compilers == {release}
     if not same_compiler:
         print("the table is of another nvcc: spilled bytes and loads in flight are compared, blocks are not")
     faults = [f"{kernel} for {arch}: {fault}" for (kernel, arch), now in rows.items() if (kernel, arch) in known
               for fault in [worse(now, known[kernel, arch], same_compiler)] if fault]
     faults += [f"{kernel} for {arch} is only in {'the build' if (kernel, arch) in rows else TABLE.name}"
                for kernel, arch in sorted(rows.keys() ^ known.keys())]
-    faults += weak(rows)
+    return faults + list(weak(rows))
+
+
+def main(write, nvcc, *objects):
+    tool = find_tool(nvcc)
+    if not tool:
+        print("skipped: there is no cuobjdump and nvdisasm, neither of nvcc nor in PATH")
+        return 77
+    rows = worst_rows(tool, objects)
+    version = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
+    release = re.search(r"V([\d.]+)", version)[1]
+    write_table(sys.stdout, rows, release)
+    if write:
+        with TABLE.open("w", newline="", encoding="utf-8") as file:
+            write_table(file, rows, release)
+        return 0
+    for arch in sorted(SHARED_KIB.keys() - {arch for _, arch in rows}):
+        print(f"{arch} is not checked: -Dgpu_archs does not have it")
+    faults = faults_of(rows, release)
     print("\n".join(faults or ["as the table"]))
     if faults:
-        print(f"If that is meant, write the table anew, as {TABLE} says")
+        print("If that is meant, make the table anew by --write")
     return 1 if faults else 0
 
 
