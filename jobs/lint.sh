@@ -48,7 +48,7 @@ PYTHONPYCACHEPREFIX=build-logs/pycache python3 -m py_compile "${python[@]}" ||
 
 if ! table=$(python3 jobs/size.py 2>&1); then
   echo "$table" >&2
-  report_fault "something is larger than docs/dev/style.md allows"
+  report_fault "something is larger than docs/CONTRIBUTING.md allows"
 fi
 
 exit "$failed"

@@ -1,4 +1,4 @@
-// Precompiled once per library (docs/dev/style.md): what most of its files include.
+// Precompiled once per library (docs/CONTRIBUTING.md): what most of its files include.
 // No file relies on it, which builds with -Db_pch=false show.
 #include <algorithm>
 #include <array>

@@ -7,6 +7,21 @@
 
 // What a test may ask of the stand-in, and how it may change it. docs/dev/testing.md says what the
 // stand-in is.
+//
+// Variables of the environment, all RUEDA_STANDIN_...:
+//   DEVICES (1)          devices; CUDA_VISIBLE_DEVICES chooses among them
+//   NAME                 the name of each [stand-in (host memory, no GPU)]
+//   MEMORY (8 GiB)       bytes of each
+//   CLAIMED              bytes that each reports as free, whatever is free
+//   DELAY_US (0)         mean delay of each item of work; SEED (1) is its seed
+//   SINGLE_OPERATION=1   no engine for graphs of several operations
+//   NO_COMPILE, NO_RUN   the number of an engine that does not compile (9: all), or does not run
+//   NO_FUSED_RUN=1       no plan of several operations runs
+//   NO_RESTORE=1         no plan can be restored from text
+//   COUNTERS             a folder, in which each process leaves its counts when it ends
+//   DRIVER               a libcuda.so.1 whose device memory other processes can map, as
+//                        tests/standin/driver makes it; without it there is no CUDA IPC
+//   NVML_LACKS           queries that its NVML does not support ("energy,power")
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-"""Asks the program for what only it computes, the cost model and the parts of a batch (docs/dev/forecast.md): many
+"""Asks the program for what only it computes, the cost model and the parts of a batch (docs/architecture.md): many
 questions in one call."""
 
 import json
@@ -54,5 +54,5 @@ def _answers_of(path, questions):
 
 
 def ask(questions):
-    """The answers to questions of docs/dev/forecast.md. Raises Unusable where the program refuses them."""
+    """The answers to questions of docs/architecture.md. Raises Unusable where the program refuses them."""
     return _answers_of(program(), {"rueda_forecast": _VERSION, **questions})

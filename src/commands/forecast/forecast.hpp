@@ -10,7 +10,7 @@ namespace rueda {
 struct ForecastOptions {};
 inline void validate(const ForecastOptions&) {}
 
-/// The answers to the questions of a JSON text (docs/dev/forecast.md), as JSON.
+/// The answers to the questions of a JSON text (docs/architecture.md), as JSON.
 /// Throws InputError naming the place in the text.
 std::string forecast_answers(std::string_view questions);
 
