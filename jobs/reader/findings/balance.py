@@ -30,7 +30,7 @@ def _then_text(shares):
 
 def _shares(f):
     """RankShares of the run that stands for the repeats; None unless the parts of all repeats would change by the trainer's
-    own rule (docs/balance.md), and the runs may conclude. That rule asks for a gain of 5 %, as single runs have to show."""
+    own rule (docs/why-not-scaling.md), and the runs may conclude. That rule asks for a gain of 5 %, as single runs have to show."""
     if f.run is None or not may_conclude(f.point):
         return None
     shares = shares_to_change(f.point.runs)

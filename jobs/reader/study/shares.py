@@ -1,5 +1,5 @@
 """What --balance speed would change in a run, from the medians of full steps. Which parts it would choose, the program
-says (docs/balance.md)."""
+says (docs/why-not-scaling.md)."""
 
 import json
 import math
