@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds rueda and compares the times of its training steps with those of PyTorch and Keras. They take turns
-# on the same cores. The machine should have nothing else to do. docs/benchmarks.md says more.
+# on the same cores. The machine should have nothing else to do. docs/bench.md says more.
 #
 #   jobs/bench_frameworks.sh [OPTION...]     --help shows the options of tests/bench/frameworks.py
 #

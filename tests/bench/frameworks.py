@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times training steps of rueda, PyTorch and Keras on the same cores, taking turns.
 
-Run it by jobs/bench_frameworks.sh; docs/benchmarks.md says what is measured and by which rules.
+Run it by jobs/bench_frameworks.sh; docs/bench.md says what is measured and by which rules.
 """
 
 import argparse
