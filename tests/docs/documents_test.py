@@ -35,6 +35,17 @@ CHANGELOG = "docs/changelog.md"  # names what was, too
 PAGE_OF_FIELDS = ROOT / "docs" / "run-json.md"
 
 
+# What users of launchers, loaders and Slurm asked about in public: words of it, which one row of the page has.
+SYMPTOMS = (
+    "ORTE was unable to reliably start", "unable to complete a TCP connection", "libcudnn.so.9", "libmpi.so.40",
+    "GLIBCXX_3.4.30 not found", "Bus error", "shm", "SLURM's PMI support", "137", "NaN", "worse on more ranks",
+    "slower than one", "CANCELLED DUE TO TIME LIMIT", "cuIpcOpenMemHandle", "attempt to run as root",
+    "not enough slots", "rank 0 of 1", "plm_rsh_agent could not be found", "requested component was not found",
+    "orted: command not found", "libopen-rte.so.40", "Read -1, expected errno = 1", "exited on signal 9",
+    "oom_kill event", "Out Of Memory", "PMIX ERROR", "step creation temporarily disabled", "Illegal instruction",
+    "$'\\r': command not found", "CUDA driver version is insufficient", "no kernel image is available",
+    "accuracy at 0.1", "Requested node configuration is not available", "Invalid account", "No module named",
+)  # fmt: skip
 TO_BE_MADE = ("jobs/slurm/site.sh",)  # files that a page tells its reader to make
 
 
@@ -61,6 +72,12 @@ def wrong_links(page):
             other = page if not name else Page(path.resolve().relative_to(ROOT).as_posix())
             if anchor not in other.anchors():
                 yield f"{page.name}:{line}: {target}: no heading is called so"
+
+
+def rows_for(page, symptom):
+    """The rows of its tables that have all words of a symptom and say what to do."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for _, line in page.text() if line.startswith("| ")]
+    return [row for row in rows if all(word in row[0] for word in symptom.split()) and row[1]]
 
 
 def missing_files(page):
@@ -161,6 +178,10 @@ class Documents(DocumentsCase):
         used = {found[0] for text in texts if (found := reason_not_to_run(text))}
         self.assertEqual([pattern for pattern, _ in NOT_RUN if pattern not in used], [])
 
+    def test_symptoms_that_users_search(self):
+        page = Page("docs/troubleshooting.md")
+        self.assertEqual([symptom for symptom in SYMPTOMS if not rows_for(page, symptom)], [])
+
     @longer
     def test_every_command_as_it_is_written(self):
         """In the long test those of all pages, with the real launcher and compiler, and each training trains."""
@@ -197,6 +218,10 @@ class Detection(DocumentsCase):
                     self.assertIn(part, one)
                 left = list(Fields(changed.filled(), recorded()).problems())
                 self.assertEqual([one for one in left if re.search(" is (not listed|in no file)$", one)], [])
+
+    def test_symptoms(self):
+        page = self.page("| you see | do |\n|---|---|\n| `Bus error`, shm | `df` |\n| NaN | |\n")
+        self.assertEqual([len(rows_for(page, text)) for text in ("Bus error", "error shm", "Bus NaN", "NaN", "df")], [1, 1, 0, 0, 0])
 
     def test_commands(self):
         bad = ("build/rueda train --epoch 3", "build/rueda report nothing --out r", "rueda train --warmup-epochs 9",
