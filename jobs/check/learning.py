@@ -34,6 +34,7 @@ RECIPE = {
     "model": "resnet20", "batch-per-rank": MICRO, "momentum": 0.9, "weight-decay": 1e-4, "augment": "none",
     "normalize": "cifar10", "lr-schedule": "constant", "scale-lr": "none", "last-batch": "drop", "precision": "fp32",
 }  # fmt: skip
+OLDER = {"optimizer": "sgd", "label-smoothing": 0}  # of versions that do not know these options
 RATES = tuple(0.0125 * 2**i for i in range(14))
 FIRST = {"sgd": 0.1, "lars": 6.4}
 """Where the search for the rate of a large batch begins, by optimizer: LARS multiplies rates by some hundredths."""
@@ -41,7 +42,9 @@ GOALS = (
     ("loss", 1.0), ("loss", 0.6), ("loss", 0.5), ("loss", 0.4), ("accuracy", 0.8), ("accuracy", 0.82), ("accuracy", 0.84),
 )  # fmt: skip
 MAIN_GOAL = GOALS[3]
-"""Rates are compared by it, and a training ends once it has been reached."""
+"""Rates are compared by the main goal, and a training ends once it has been reached. Smoothed labels change the training
+loss itself, so only accuracies compare them with others."""
+SMOOTHED_GOALS = tuple(goal for goal in GOALS if goal[0] == "accuracy")
 PATIENCE = 1.3  # a rate is given up at so many times the images of the best one, and a goal at so many of the main goal
 
 
@@ -53,9 +56,9 @@ class Training:
         self.folder = Path(arguments.out, f"batch-{batch}", f"rate-{rate:g}-seed-{seed}")
 
     def settings(self):
-        other = {} if self.arguments.optimizer == "sgd" else {"optimizer": self.arguments.optimizer}
         return {
-            **RECIPE, **other, "lr": self.rate, "seed": self.seed, "accumulate": self.batch // MICRO,
+            **RECIPE, "optimizer": self.arguments.optimizer, "label-smoothing": self.arguments.label_smoothing,
+            "lr": self.rate, "seed": self.seed, "accumulate": self.batch // MICRO,
             "image-size": self.arguments.image_size, "data-limit": self.arguments.data_limit,
             "eval-every": max(1, self.batch // 512),
         }  # fmt: skip
@@ -85,8 +88,8 @@ class Training:
     def parse_report(self, text):
         """Of run.json; `wrong` has settings that are not this training's."""
         report = json.loads(text)
-        wrong = {name: report["config"].get(name) for name, value in self.settings().items()
-                 if report["config"].get(name) != value}  # fmt: skip
+        config = {**OLDER, **report["config"]}
+        wrong = {name: config.get(name) for name, value in self.settings().items() if config.get(name) != value}
         return {"batch": self.batch, "outcome": report["outcome"], "wrong": wrong, **self.epochs_of(report["epochs"])}
 
     def parse_steps(self, text):
@@ -107,8 +110,8 @@ class Training:
         A run that is to predict has measured its noise."""
         if not found or (self.predicts and not any(of for _, of in found["noise"])):
             return False
-        needed = examples_to(found, MAIN_GOAL)
-        enough = needed is not None and all(examples_to(found, goal) is not None for goal in GOALS)
+        needed = examples_to(found, self.arguments.main_goal)
+        enough = needed is not None and all(examples_to(found, goal) is not None for goal in self.arguments.goals)
         return enough or (needed and found["images"] >= PATIENCE * needed) or found["outcome"] in ("completed", "failed")
 
     def run(self, most):
@@ -122,7 +125,7 @@ class Training:
         begin = time.monotonic()
         self.train(ceil(most / self.arguments.data_limit))
         found = self.read()
-        needed = found and examples_to(found, MAIN_GOAL)
+        needed = found and examples_to(found, self.arguments.main_goal)
         print(f"learning: batch {self.batch}, rate {self.rate:g}, seed {self.seed}: "
               f"{needed or 'not reached'} after {time.monotonic() - begin:.0f} s", file=sys.stderr)  # fmt: skip
         return found
@@ -172,7 +175,7 @@ def search(arguments, batch):
         most = PATIENCE * min(known) if known else 30_000 + 100 * batch
         found = Training(arguments, batch, RATES[place], arguments.seeds[0]).run(most)
         if found:
-            needed[place] = examples_to(found, MAIN_GOAL)
+            needed[place] = examples_to(found, arguments.main_goal)
         return bool(found)
 
     best = first_rate(batch, arguments.optimizer)
@@ -195,7 +198,7 @@ def train_all(arguments):
         def repeat(batch, seed):
             rate = searches[batch].result()
             if rate:
-                first = examples_to(Training(arguments, batch, rate, arguments.seeds[0]).read(), MAIN_GOAL)
+                first = examples_to(Training(arguments, batch, rate, arguments.seeds[0]).read(), arguments.main_goal)
                 predicts = batch == arguments.base and arguments.noise_scale > 0
                 Training(arguments, batch, rate, seed, predicts).run(2 * first)
 
@@ -220,6 +223,7 @@ def parse_arguments(words):
     parser.add_argument("--base", type=int, default=128, metavar="B", help="the run that predicts [%(default)s]")
     parser.add_argument("--seeds", default="1,2,3", metavar="LIST", help="the first one for the rates [%(default)s]")
     parser.add_argument("--optimizer", choices=FIRST, default="sgd", help="[%(default)s]")
+    parser.add_argument("--label-smoothing", type=float, default=0, metavar="X", help="as rueda's; goals are accuracies")
     parser.add_argument("--image-size", type=int, default=32, help="[%(default)s]")
     parser.add_argument("--data-limit", type=int, default=12288, metavar="N", help="training images [%(default)s]")
     parser.add_argument("--noise-scale", type=int, default=1, metavar="N", help="as rueda's; 0: not measured [1]")
@@ -227,7 +231,11 @@ def parse_arguments(words):
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="of a training [%(default)s]")
     parser.add_argument("--write", action="store_true", help="put table, picture and figures into docs")
     parser.add_argument("--minutes", type=float, default=1e6, metavar="M", help="begin no training after them")
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    smoothed = arguments.label_smoothing > 0
+    arguments.goals = SMOOTHED_GOALS if smoothed else GOALS
+    arguments.main_goal = SMOOTHED_GOALS[-1] if smoothed else MAIN_GOAL
+    return arguments
 
 
 def check(arguments):
@@ -237,6 +245,10 @@ def check(arguments):
         raise UsageError(f"--batches are multiples of {MICRO}, at most --data-limit")
     if min(arguments.jobs, arguments.threads, arguments.noise_scale + 1) < 1:
         raise UsageError("--jobs and --threads begin at 1, --noise-scale at 0")
+    if not 0 <= arguments.label_smoothing < 1:
+        raise UsageError("--label-smoothing is at least 0 and below 1")
+    if arguments.write and (arguments.label_smoothing or arguments.optimizer != "sgd"):
+        raise UsageError("--write fills in the figures of plain SGD: leave it out")
     check_inputs(arguments, "jobs/data.sh fashion-mnist")
     arguments.deadline = time.monotonic() + 60 * arguments.minutes
 
@@ -253,7 +265,7 @@ def collect(arguments, rates):
 
 def write(arguments, batches, text):
     """The table, the picture and the figures of the page in docs."""
-    lines = rows(batches, arguments.base, GOALS)
+    lines = rows(batches, arguments.base, arguments.goals)
     with open(PAGE.with_suffix(".csv"), "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -271,7 +283,7 @@ def run(arguments):
     check(arguments)
     rates = train_all(arguments)
     batches = collect(arguments, rates)
-    text = as_markdown(batches, arguments.base, GOALS, MAIN_GOAL)
+    text = as_markdown(batches, arguments.base, arguments.goals, arguments.main_goal)
     print(text)
     if arguments.write:
         write(arguments, batches, text)

@@ -42,7 +42,7 @@ steps = config["data-limit"] // batch
 worth = 1 / (1 + 200 / batch) / (1 + abs(math.log(config["lr"] / 0.05)))
 losses = [2 / (1 + worth * step / 20) for step in range(steps * config["epochs"])]
 noise = {{"scale": 200, "low": 150, "high": 260}} if config.get("noise-scale") else None
-epochs = [{{"samples": steps * batch, "val_accuracy": 0.9 * (1 - math.exp(-worth * steps * (i + 1) / 10)), "gradient_noise": noise}}
+epochs = [{{"samples": steps * batch, "val_accuracy": 0.9 * (1 - math.exp(-worth * steps * (i + 1) / 40)), "gradient_noise": noise}}
           for i in range(config["epochs"])]
 folder.mkdir(parents=True, exist_ok=True)
 (folder / "steps.csv").write_text(
@@ -223,10 +223,29 @@ class Resuming(unittest.TestCase):
         self.assertEqual(self.call("--batches", "128")[3], ["128 0.05 1", "128 0.05 2"])
         self.assertEqual(self.call("--batches", "128", "--base", "512")[3], [])
 
+    def test_results_of_versions_without_an_option_have_its_default(self):
+        self.call("--batches", "128")
+        file = next((self.folder / "out" / "batch-128").glob("rate-0.05-seed-1/run.json"))
+        record = json.loads(file.read_text())
+        for option in ("optimizer", "label-smoothing"):
+            del record["config"][option]
+        file.write_text(json.dumps(record))
+        self.assertEqual(self.call("--batches", "128")[::3], (0, []))
+        self.assertEqual(self.call("--batches", "128", "--label-smoothing", "0.1")[::3], (2, []))
+
     def test_time_that_is_up(self):
         code, out, error, calls = self.call("--minutes", "0")
         self.assertEqual((code, calls), (0, []), error)
         self.assertIn("not determined", out)
+
+    def test_smoothed_labels_are_compared_by_accuracy(self):
+        code, out, error, calls = self.call("--batches", "128", "--label-smoothing", "0.1")
+        self.assertEqual((code, calls), (0, ["128 0.025 1", "128 0.05 1", "128 0.05 2", "128 0.1 1"]), error)
+        self.assertIn("Until a test accuracy 84 %", out)
+        self.assertNotIn("training loss", out)
+        code, _, error, calls = self.call("--batches", "128")
+        self.assertEqual((code, calls), (2, []))
+        self.assertIn("comes from other settings ({'label-smoothing'", error)
 
     def test_a_failure_leaves_the_others(self):
         code, out, error, _ = self.call(FAILS="512")
@@ -275,7 +294,8 @@ class Resuming(unittest.TestCase):
 
     def test_impossible_options(self):
         for words in (("--seeds", "1,x"), ("--batches", "48"), ("--batches", "99999968"), ("--jobs", "0"),
-                      ("--data", "/nowhere"), ("--binary", "/nowhere"), ("--noise-scale", "-1")):  # fmt: skip
+                      ("--data", "/nowhere"), ("--binary", "/nowhere"), ("--noise-scale", "-1"), ("--label-smoothing", "1"),
+                      ("--optimizer", "lars", "--write")):  # fmt: skip
             code, _, error, calls = self.call(*words)
             self.assertEqual((code, calls, error.count("\n")), (2, [], 1), error)
 
