@@ -31,6 +31,7 @@ from fields import Fields  # noqa: E402
 COMMANDS = ("", "train", "summary", "synth", "doctor", "evaluate", "bench", "bench all-reduce", "bench layers",
             "bench explain", "predict", "report", "watch")  # fmt: skip
 FIRST_PAGE = "README.md"
+MAP = "docs/README.md"
 CHANGELOG = "docs/changelog.md"  # names what was, too
 PAGE_OF_FIELDS = ROOT / "docs" / "run-json.md"
 
@@ -153,6 +154,12 @@ class Documents(DocumentsCase):
 
     def test_links_and_their_anchors(self):
         self.none(problem for page in self.pages for problem in wrong_links(page))
+
+    def test_the_map_has_every_page(self):
+        page = Page(MAP)
+        linked = {(ROOT / MAP).parent.joinpath(target.partition("#")[0]).resolve() for _, target in page.links()}
+        left_out = [name for name in page_names() if name != MAP and (ROOT / name).resolve() not in linked]
+        self.assertEqual(left_out, [], f"give each a place in {MAP}")
 
     def test_files_that_are_named(self):
         self.none(problem for page in self.pages for problem in missing_files(page))
