@@ -10,7 +10,7 @@ from .command_line import CommandLine, number, one_of
 from .start import Unusable
 
 _PURPOSES = ("time", "cost", "knee", "efficiency")
-_LAYOUTS = ("book", "sa-miri", "lab5", "nyu")
+_LAYOUTS = ("book", "sa-miri", "lab5", "sa-miri-2021", "nyu")
 _MOST_PREDICTION_BYTES = 64_000_000
 _LONGEST_PATH = 4000
 
@@ -39,7 +39,7 @@ def _add_outputs(line):
     line.add_argument("--title", metavar="TEXT", default="", help="Heading of the report, instead of one that names its runs")
     line.add_argument("--layout", metavar="|".join(_LAYOUTS), type=one_of(_LAYOUTS), nargs="+", action="extend", default=[],
                       help="Writes the tables of a hand-in too, by the task numbers of its course: book (Torres, chapter 10), "
-                      "sa-miri (its course of 2025), lab5 (CC-MEI), nyu (lab on data parallelism); may be repeated")  # fmt: skip
+                      "sa-miri (its course of 2025), lab5 (CC-MEI), sa-miri-2021, nyu (lab on data parallelism); may be repeated")  # fmt: skip
     line.add_choice("--plots", ("auto", "on", "off"), default="auto",
                     help="Draws plots and report.html with Python's matplotlib; auto: if it is installed")  # fmt: skip
     line.add_argument("--slides", action="store_true",

@@ -236,7 +236,7 @@ class Words(unittest.TestCase):
             report.main(["--help"])
         self.assertEqual(ended.exception.code, 0)
         for option in ("RUN_DIR ...", "--keras-log FILE[,...]", "--published book|nyu|all", "--check DIR", "--prediction FILE",
-                       "--out DIR", "--title TEXT", "--layout book|sa-miri|lab5|nyu", "--plots auto|on|off", "--slides",
+                       "--out DIR", "--title TEXT", "--layout book|sa-miri|lab5|sa-miri-2021|nyu", "--plots auto|on|off", "--slides",
                        "--purpose all|time|cost|knee|efficiency", "--efficiency PERCENT", "[auto]", "[80]"):  # fmt: skip
             self.assertIn(option, said.getvalue())
 

@@ -15,7 +15,7 @@ _QUANTITIES = ("epoch-time", "throughput", "speedup", "efficiency")
 # Charts of the tables of layouts, by the table's id: baseline and acceleration in each course's numbers, and the lab's
 # table of times.
 _OF_TABLES = {
-    re.compile(r"(book|sa_miri)_task_10_[34]|lab5_task_[23]"): ["single-epoch-time"],
+    re.compile(r"(book|sa_miri)_task_10_[34]|lab5_task_[23]|sa_miri_2021_task_[347]"): ["single-epoch-time"],
     re.compile(r"nyu_table_1_g\d+"): ["weak-epoch-time", "weak-speedup", "strong-epoch-time", "strong-speedup"],
 }
 _SCALINGS = ("weak", "strong")

@@ -1,0 +1,121 @@
+"""The layout `sa-miri-2021`: one device at a time, to the end of a job, to an accuracy, and with a larger network."""
+
+import math
+
+from ..study.observation import Processor, merged
+from ..tables.point_table import count_cell, marks_of
+from ..tables.table import Field, Table, without_empty
+from .work import parameters_of, work_of
+
+_BYTES = 4  # of an fp32 number
+
+
+def _table(task, what, notes=()):
+    return Table(f"sa_miri_2021_task_{task}", f"Task {task}: {what}", notes=notes)
+
+
+def _has_target(seen):
+    """Whether its runs were to end with an accuracy, as task 6 asks."""
+    return bool(seen.runs) and seen.runs[0].options.get("target-accuracy") is not None
+
+
+def _repeats(observations):
+    """Each configuration once, those with less work for an image first."""
+    groups = {}
+    for seen in observations:
+        key = (seen.subject(), seen.global_batch, str(seen.images), _has_target(seen))
+        groups.setdefault(key, []).append(seen)
+    work = {key: work_of(group[0]) for key, group in groups.items()}
+    ordered = sorted(groups, key=lambda key: math.inf if math.isnan(work[key]) else work[key])
+    return [merged(groups[key]) for key in ordered]
+
+
+def _named(seen):
+    what = f"{seen.model}, {seen.processor.value}{seen.source_remark()}"
+    return [Field("model", "Model", "text", f"{what}, {seen.variant}" if seen.variant else what),
+            Field("batch", "Batch", "count", count_cell(seen.global_batch))]
+
+
+def _parameters(seen):
+    return float(seen.runs[0].parameters) if seen.runs and seen.runs[0].parameters else parameters_of(seen.model)
+
+
+def _networks(seen_once):
+    table = _table(2, "the networks", (
+        "GFLOP: forward and backward of one image, a multiply-add is two. Gradient: 4 bytes for each parameter, which "
+        "data-parallel ranks would sum in each step.",))
+    found = {}
+    for seen in seen_once:
+        found.setdefault((seen.model, seen.image_size), seen)
+    least = min((work_of(seen) for seen in found.values()), default=math.nan)
+    for seen in found.values():
+        table.add_fields([Field("model", "Model", "text", seen.model),
+                          Field("image_size", "Pixels", "count", count_cell(seen.image_size)),
+                          Field("parameters", "Parameters", "count", _parameters(seen)),
+                          Field("gradient_bytes", "Gradient", "bytes", _BYTES * _parameters(seen)),
+                          Field("train_gflop", "GFLOP", "ratio", work_of(seen) / 1e9),
+                          Field("work_ratio", "Times the work", "ratio", work_of(seen) / least)])
+    return table
+
+
+def _times(task, what, seen_once):
+    table = _table(task, what, (
+        "Epochs: finished ones. Stopped: its job ended before them, and --resume goes on. Steady: median of the epochs "
+        "after the first. Of repeats the middle run by this time, or the faster of the middle two.",))
+    for seen in seen_once:
+        run = seen.runs[0] if seen.runs else None
+        table.add_fields([*_named(seen), Field("epochs", "Epochs", "count", len(run.epochs) if run else None),
+                          Field("outcome", "Outcome", "text", run.outcome if run else None),
+                          Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),
+                          Field("epoch_s", "Steady epoch (s)", "seconds", seen.epoch),
+                          Field("images_per_second", "Throughput (images/s)", "rate", seen.images / seen.epoch.value),
+                          Field("remark", "Remark", "text", marks_of(seen, ", "))])
+    return table
+
+
+def _learning(task, what, seen_once):
+    """A row for each epoch."""
+    table = _table(task, what, (
+        "Loss and accuracy: means over the training images of the epoch, each by the weights of its step. Of repeats the "
+        "run that stands for all.",))
+    for seen in seen_once:
+        for epoch in seen.runs[0].epochs if seen.runs else ():
+            table.add_fields([*_named(seen), Field("epoch", "Epoch", "count", epoch.epoch),
+                              Field("train_loss", "Loss", "seconds", epoch.train.loss),
+                              Field("train_accuracy", "Accuracy (%)", "percent", epoch.train.accuracy),
+                              Field("seconds", "Time (s)", "seconds", epoch.seconds),
+                              Field("remark", "Remark", "text", marks_of(seen, ", "))])
+        if _has_target(seen):
+            table.notes.append(f"{seen.model}, {seen.processor.value}: {seen.runs[0].outcome}.")
+    return table
+
+
+def _compared(seen_once):
+    table = _table(7, "a larger network on one device", (
+        "Times the time, times the work: of the first row. Batches are those of the runs; compare rows of the same one.",))
+    for seen in seen_once:
+        first = seen_once[0]
+        table.add_fields([*_named(seen), Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),
+                          Field("epoch_s", "Steady epoch (s)", "seconds", seen.epoch),
+                          Field("images_per_second", "Throughput (images/s)", "rate", seen.images / seen.epoch.value),
+                          Field("time_ratio", "Times the time", "ratio", seen.epoch / first.epoch),
+                          Field("work_ratio", "Times the work", "ratio", work_of(seen) / work_of(first)),
+                          Field("remark", "Remark", "text", marks_of(seen, ", "))])
+    return table
+
+
+def one_device_layout(observations):
+    """Tasks 2 to 7. The tasks on a GPU are shown of the CPU where no run has a GPU, as in a rehearsal."""
+    alone = _repeats([seen for seen in observations if seen.ranks == 1])
+    cpu = [seen for seen in alone if seen.processor is Processor.cpu]
+    device = [seen for seen in alone if seen.processor is Processor.gpu] or cpu
+    timed = [seen for seen in device if not _has_target(seen)]
+    first = [seen for seen in timed if seen.model == timed[0].model]
+    return without_empty([
+        _networks(alone),
+        _times(3, "a CPU, to the end of its job", [seen for seen in cpu if not _has_target(seen)]),
+        _times(4, "one GPU", [seen for seen in first if seen.processor is Processor.gpu]),
+        _learning(5, "accuracy", first),
+        _learning(6, "to an accuracy", [seen for seen in device if _has_target(seen)]),
+        _compared(timed) if len({seen.model for seen in timed}) > 1 else _table(7, ""),
+    ])
