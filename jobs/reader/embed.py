@@ -3,9 +3,9 @@
 
 usage: embed.py HEADER
 
-The archive has jobs/reader and jobs/plot_*.py. `python3 ARCHIVE report ...` runs that command, `python3 ARCHIVE --for PID
-plot_confusion ...` the script of that name for the process PID, and ends with it. Equal files give equal archives.
-HEADER.d names what the header depends on.
+The archive has jobs/reader, with the pages of docs/courses in reader/handin/courses, and jobs/plot_*.py. `python3
+ARCHIVE report ...` runs that command, `python3 ARCHIVE --for PID plot_confusion ...` the script of that name for the
+process PID, and ends with it. Equal files give equal archives. HEADER.d names what the header depends on.
 """
 
 import io
@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 JOBS = Path(__file__).resolve().parents[1]
+COURSES = JOBS.parent / "docs" / "courses"
 MAIN = """import sys
 if sys.version_info < (3, 9):
     sys.exit("rueda: this Python is older than 3.9: name another in RUEDA_PLOT_PYTHON")
@@ -32,7 +33,7 @@ HEADER = """#pragma once
 
 namespace rueda {{
 
-/// A zip archive of jobs/reader and jobs/plot_*.py, so that the program can read runs wherever it lies.
+/// A zip archive of jobs/reader, jobs/plot_*.py and docs/courses, so that the program can read runs wherever it lies.
 inline constexpr unsigned char kReaderArchive[] = {{
 {bytes}}};
 
@@ -41,15 +42,20 @@ inline constexpr unsigned char kReaderArchive[] = {{
 
 
 def embedded():
-    """What the archive holds: all of the reader that git could know, and the scripts that draw."""
+    """What the archive holds: all of the reader that git could know, the scripts that draw, and the courses' pages."""
     found = [path for path in (JOBS / "reader").rglob("*") if path.suffix != ".pyc" and path.is_file()]
-    return sorted([*found, *JOBS.glob("plot_*.py")])
+    return sorted([*found, *JOBS.glob("plot_*.py"), *COURSES.glob("*.md")])
+
+
+def name_of(file):
+    """In the archive."""
+    return f"reader/handin/courses/{file.name}" if file.parent == COURSES else file.relative_to(JOBS).as_posix()
 
 
 def archive(files):
     """The bytes of the archive; its times are those at which a zip's calendar begins."""
     content = {"__main__.py": MAIN.encode()}
-    content.update({file.relative_to(JOBS).as_posix(): file.read_bytes() for file in files})
+    content.update({name_of(file): file.read_bytes() for file in files})
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         for name, content_of_file in content.items():
