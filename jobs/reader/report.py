@@ -40,8 +40,11 @@ def _add_outputs(line):
     line.add_argument("--layout", metavar="|".join(_LAYOUTS), type=one_of(_LAYOUTS), nargs="+", action="extend", default=[],
                       help="Writes the tables of a hand-in too, by the task numbers of its course: book (Torres, chapter 10), "
                       "sa-miri (its course of 2025), lab5 (CC-MEI), sa-miri-2021, nyu (lab on data parallelism); may be repeated")  # fmt: skip
+    line.add_argument("--hand-in", metavar="DIR", default="", help="Makes the folder to hand in by the one --layout: "
+                      "document, tables, charts, the runs' records for --check, and answers.md, which you complete "
+                      "before you run it again")  # fmt: skip
     line.add_choice("--plots", ("auto", "on", "off"), default="auto",
-                    help="Draws plots and report.html with Python's matplotlib; auto: if it is installed")  # fmt: skip
+                    help="Draws plots, report.html and hand-in.html with Python's matplotlib; auto: if it is installed")  # fmt: skip
     line.add_argument("--slides", action="store_true",
                       help="Also writes slides.html, a sheet for each task with figure, table and facts, to complete and print")  # fmt: skip
 
@@ -78,8 +81,13 @@ def _check(line, options):
         (not (options.places or options.keras_log or options.published or options.check),
          "name at least one run directory, --keras-log or --published"),
         (options.slides and options.plots == "off", "--slides draws, and --plots off does not: give one of the two"),
-        (not options.out and (_must_draw(options) or options.layout),
-         "--slides, --plots on and --layout write files: say where with --out"),
+        (options.hand_in and options.check,
+         "--hand-in makes a hand-in, and --check compares one: give one of the two"),
+        (options.hand_in and len(options.layout) != 1,
+         "--hand-in needs the layout of one course: give --layout once"),
+        (options.slides and not options.out, "--slides writes a file: say where with --out"),
+        (not options.out and not options.hand_in and (options.plots == "on" or options.layout),
+         "--plots on and --layout write files: say where with --out or --hand-in"),
         (not 0 < options.efficiency <= 100, "--efficiency must be above 0 and at most 100 (percent)"),
     ):  # fmt: skip
         if wrong:
@@ -197,7 +205,7 @@ def _print_overview(report):
 
 def _can_draw(options):
     """Before anything is written: this Python may have to give its place to another, which has the libraries."""
-    if not options.out or options.check or options.plots == "off":
+    if not (options.out or options.hand_in) or options.check or options.plots == "off":
         return False
     try:
         start.need("matplotlib", "jinja2")
@@ -231,6 +239,14 @@ def _write(options, report, draws):
               "elsewhere.")  # fmt: skip
 
 
+def _write_hand_in(options, report, draws):
+    from .handin.folder import write_hand_in
+
+    write_hand_in(options.hand_in, options.layout[0], options.title, options.places, report, draws)
+    if not draws and options.plots != "off":
+        print("No charts and no hand-in.html: there is no Python with matplotlib here.")
+
+
 def main(words):
     """Returns the exit code."""
     line = command_line()
@@ -240,9 +256,15 @@ def main(words):
     start.need("numpy")
     if options.check:
         return _compare_hand_in(options)
+    if options.hand_in:
+        from .handin.folder import check_place
+
+        check_place(options.hand_in, options.places, options.out)
     study, observations = _read(options)
     report = make_report(options, study, observations)
     _print_overview(report)
     if options.out:
         _write(options, report, draws)
+    if options.hand_in:
+        _write_hand_in(options, report, draws)
     return 0

@@ -36,7 +36,8 @@ def _markdown(report):
     return text + "\n## Tables\n" + _tables_markdown(report.tables) + _footer(report)
 
 
-def _csv_files(tables):
+def csv_files(tables):
+    """{name: bytes} of tables."""
     return {f"{table.id}.csv": to_csv(table).encode("utf-8") for table in tables}
 
 
@@ -45,11 +46,11 @@ def contents_of(report):
     text = json.dumps(report_json(report), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     contents = {"": {"report.json": text.encode("utf-8"), "report.md": _markdown(report).encode("utf-8")}}
     compared = report.comparison.tables if report.comparison else []
-    contents["tables"] = _csv_files([*report.tables, *compared])
+    contents["tables"] = csv_files([*report.tables, *compared])
     for name, tables in report.layouts.items():
         page = _head(report) + _tables_markdown(tables) + _footer(report)
         contents[""][f"{name}.md"] = page.encode("utf-8")
-        contents[name] = _csv_files(tables)
+        contents[name] = csv_files(tables)
     return contents
 
 

@@ -30,8 +30,12 @@ if not MISSING:
     from made import made_run
     from reader.charts.every_chart import charts_of
     from reader.findings.report_json import report_json
+    from reader.handin.answers import first_answers, parse_answers
+    from reader.handin.course_page import parse_course
+    from reader.handin.document import document_of
     from reader.handin.layouts import layout_tables
     from reader.page import output
+    from reader.page.render import hand_in
     from reader.report import Report
     from reader.study.figures import evaluate
     from reader.study.observation import observe_all
@@ -39,8 +43,29 @@ if not MISSING:
 
 SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 PAPER = 1032  # pixels of A4, landscape, between its margins
+UPRIGHT = 680  # the same upright
 LONG = "a_label_that_goes_on_and_on_without_a_place_to_break_it_and_says_everything_about_the_options_of_its_runs"
 COURSES, LAB = {"resnet50v2": 8.0, "resnet152v2": 20.0}, {"resnet18": 4.0}  # networks, and seconds of an epoch on one rank
+COURSE = """# A course: tasks and hand-in
+## Task 2: A table that no run gives
+**Tables and charts**: `lab5_task_2`, `lab5_task_3`
+> The first epoch took ___ s, the second ___ s.
+## Task 4: Text alone
+```sh
+build/rueda train --a-command that --goes-on-and-on --and-on --without-an-end-to-it --run-dir runs/of-a-long-name
+```
+> Speedup hides ___.
+> Throughput hides ___.
+## Task 6: One network
+**Tables and charts**: `lab5_task_6_*`
+> On four GPUs an epoch takes ___ s instead of ___ s: speedup ___, efficiency ___ %. From two to four, throughput grows by
+> ___ % while each GPU delivers ___ % less. Most is lost by ___.
+
+> **Explain**: Is the speedup nearly linear? When is another GPU worth its cost?
+## Task 8: Both networks
+**Tables and charts**: `lab5_task_8_*`
+> The larger network is slower, because ___.
+"""
 HEAD = "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
 
 
@@ -114,14 +139,14 @@ class Pages(unittest.TestCase):
             self.assertTrue(picture["loaded"] and picture["shown"] and picture["keepsShape"], picture)
         self.assertEqual(self.browser.messages, [])
 
-    def looks(self, path):
-        """Opens a page and checks it in every look. Returns its facts on paper."""
+    def looks(self, path, paper=PAPER):
+        """Opens a page and checks it in every look. Returns its facts on paper of this width."""
         self.browser.open(path)
         for width, dark in SCREENS:
             with self.subTest(page=path.name, width=width, dark=dark):
                 self.browser.look(width, dark=dark)
                 self.check(self.browser.value(FACTS))
-        self.browser.look(PAPER, printed=True)
+        self.browser.look(paper, printed=True)
         with self.subTest(page=path.name, printed=True):
             facts = self.browser.value(FACTS)
             self.check(facts)
@@ -132,7 +157,10 @@ class Pages(unittest.TestCase):
         """(facts of report.html, facts of slides.html, its pages as a PDF)."""
         output.write_all(self.folder, content, ("png",), True)
         facts = [self.looks(self.folder / name) for name in ("report.html", "slides.html")]
-        return *facts, max(map(int, re.findall(rb"/Count (\d+)", self.browser.pdf())))
+        return *facts, self.sheets_of_paper()
+
+    def sheets_of_paper(self):
+        return max(map(int, re.findall(rb"/Count (\d+)", self.browser.pdf())))
 
     def check_headings(self, page, *wanted):
         second = [words for tag, words, _ in page["headings"] if tag == "H2"]
@@ -172,12 +200,27 @@ class Pages(unittest.TestCase):
                 self.assertGreaterEqual(paper, 1 + len(sheets))
 
 
+    def test_the_page_of_a_hand_in(self):
+        content, course = layout_report("lab5"), parse_course(COURSE)
+        drawn = output.draw_all(content, ())[1]
+        answers = parse_answers(first_answers(course, course.title), course)
+        document = document_of("lab5", course, answers, content, drawn)
+        titles = ["Task 2: A table that no run gives", "Task 4: Text alone", "Task 6: One network", "Task 8: Both networks"]
+        for form, paper, sheets in (("slides", PAPER, 5), ("document", UPRIGHT, 3)):
+            page = self.folder / f"{form}.html"
+            page.write_text(hand_in(document._replace(form=form)), encoding="utf-8")
+            facts = self.looks(page, paper)
+            self.assertEqual([words for tag, words, _ in facts["headings"] if tag == "H2"], titles)
+            self.assertEqual(len(facts["pictures"]), 8)
+            self.assertEqual(self.sheets_of_paper(), sheets, form)  # of slides one for each task, and the front
+
+
 @unittest.skipIf(MISSING, MISSING)
 class Checks(Pages):
     """What is wrong with a page is seen."""
 
     test_the_page_of_a_run = test_the_page_of_a_study = None
-    test_the_page_of_a_comparison = test_the_page_of_each_layout = None
+    test_the_page_of_a_comparison = test_the_page_of_each_layout = test_the_page_of_a_hand_in = None
 
     def facts(self, body, style="", **look):
         page = self.folder / "page.html"

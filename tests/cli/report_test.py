@@ -172,6 +172,27 @@ class Report(ProgramCase):
         (group,) = self.read("checked/check.json")["groups"]
         self.assertEqual((group["agrees"], group["tables"][0]["file"]), (False, "weak.csv"))
 
+    def test_a_hand_in_is_made_filled_in_and_checked(self):
+        words = ("report", "runs", "--layout", "lab5", "--hand-in", "class/ann", "--plots", "off")
+        out = self.made(*words).out
+        self.assertRegex(out, r"(\d+) of \1 blanks are open: the head, Task 1, Task 2")
+        file = self.folder / "class/ann/answers.md"
+        text = file.read_text(encoding="utf-8").replace("___", "42")
+        file.write_text(text, encoding="utf-8")
+        self.assertRegex(self.made(*words).out, r"All \d+ blanks are filled in")
+        self.assertEqual(file.read_text(encoding="utf-8"), text)
+        self.assertIn("**Names**: 42", (self.folder / "class/ann/hand-in.md").read_text(encoding="utf-8"))
+        self.assertIn("All 1 group agree", self.made("report", "--check", "class").out)
+        for run in ("two", "again"):
+            record = self.folder / f"class/ann/runs/{run}/run.json"
+            forged = json.loads(record.read_text(encoding="utf-8"))
+            forged["epochs"][1]["seconds"] /= 2
+            record.write_text(json.dumps(forged), encoding="utf-8")
+        self.assertRegex(self.program.run("report", "--check", "class").out, "ann: .*epochs-csv")
+        self.refused(self.program.run(*words), "class/ann/runs/again/run.json: it was not written by an earlier report")
+        file.write_text("## Task 99\n", encoding="utf-8")
+        self.refused(self.program.run(*words), "class/ann/answers.md: line 1")
+
     def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
         self.write("keras.log", line.format(9, 1800) + line.format(3, 600))

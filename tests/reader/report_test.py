@@ -218,7 +218,7 @@ class Words(unittest.TestCase):
         for words, said in (
             ([], "name at least one run directory, --keras-log or --published"),
             (["x", "--slides", "--plots", "off"], "--slides draws, and --plots off does not"),
-            (["x", "--layout", "nyu"], "--slides, --plots on and --layout write files: say where with --out"),
+            (["x", "--layout", "nyu"], "--plots on and --layout write files: say where with --out or --hand-in"),
             (["x", "--slides"], "say where with --out"), (["x", "--plots", "on"], "say where with --out"),
             (["x", "--efficiency", "0"], "--efficiency must be above 0 and at most 100"),
             (["x", "--efficiency", "100.1"], "--efficiency must be above 0 and at most 100"),
@@ -236,7 +236,8 @@ class Words(unittest.TestCase):
             report.main(["--help"])
         self.assertEqual(ended.exception.code, 0)
         for option in ("RUN_DIR ...", "--keras-log FILE[,...]", "--published book|nyu|all", "--check DIR", "--prediction FILE",
-                       "--out DIR", "--title TEXT", "--layout book|sa-miri|lab5|sa-miri-2021|nyu", "--plots auto|on|off", "--slides",
+                       "--out DIR", "--title TEXT", "--hand-in DIR",
+                       "--layout book|sa-miri|lab5|sa-miri-2021|nyu", "--plots auto|on|off", "--slides",
                        "--purpose all|time|cost|knee|efficiency", "--efficiency PERCENT", "[auto]", "[80]"):  # fmt: skip
             self.assertIn(option, said.getvalue())
 

@@ -158,6 +158,11 @@ class Ownership:
             (self.folder / name).unlink()
         return others
 
+    def keep(self, names):
+        """Records these alone of what is known."""
+        self.known = {name: hashes for name, hashes in self.known.items() if name in names}
+        self.write({}, and_earlier=True)
+
     def write(self, contents, and_earlier=False):
         """Records {name: bytes}, all that belongs to the folder now. `and_earlier` keeps what is known: a file may be the
         old one or the new one until it has been replaced, and whoever is stopped in between can prove either."""

@@ -37,22 +37,22 @@ def _when(measured):
     return f"{measured['from']} to {measured['to']}"
 
 
-def _command(commands):
+def _command(commands, where):
     if not commands:
         return None
     text = printable(commands[0]["command"], _LONGEST)
     others = len(commands) - 1
-    return text if not others else f"{text} (and {counted(others, 'other')}, in report.json)"
+    return text if not others else f"{text} (and {counted(others, 'other')}, in {where})"
 
 
-def measured_lines(measured):
-    """[(what, text)] for the head of a report; nothing where no run of rueda is in it."""
+def measured_lines(measured, where="report.json"):
+    """[(what, text)] for the head of a report; nothing where no run of rueda is in it. `where` has all commands."""
     versions = [f"{printable(one['name'])} {few_listed(map(printable, one['versions']), _NAMED)}" for one in measured["versions"]]
     lines = [
         ("Machine", few_listed(map(printable, measured["devices"]), _NAMED) if measured["devices"] else None),
         ("Hosts", few_listed(map(printable, measured["hosts"]), _NAMED) if measured["hosts"] else None),
         ("Started", printable(_when(measured) or "")),
-        ("Command", _command(measured["commands"])),
+        ("Command", _command(measured["commands"], where)),
         ("Versions", "; ".join(versions)),
     ]
     return [(what, text) for what, text in lines if text]

@@ -14,10 +14,11 @@ _TIMED = {"epoch_seconds": ("epoch, s", "seconds"), "images_per_second": ("image
 _EVALUATED_AT_ONCE = 2  # evaluations that the head of a page has
 
 
-def facts(report):
-    """[(what, text)]: machine, hosts, time, command and versions of the runs, and of the report."""
+def facts(report, where="report.json"):
+    """[(what, text)]: machine, hosts, time, command and versions of the runs, and of the report. `where` has all
+    commands."""
     measured = report.get("measured")
-    lines = measured_lines(measured) if isinstance(measured, dict) else []
+    lines = measured_lines(measured, where) if isinstance(measured, dict) else []
     made = text(report.get("made_with"))
     return [(what, text(words)) for what, words in lines] + [("Report", f"made with {made}")] * bool(made)
 

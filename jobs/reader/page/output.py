@@ -1,7 +1,6 @@
 """Writes the charts of a report, report.html and slides.html."""
 
-from ..base.files import Ownership
-from ..base.owned import write_owned
+from ..base.owned import remove_earlier, write_owned
 from ..charts.chart import render
 from ..charts.every_chart import charts_of
 from ..start import printable
@@ -18,11 +17,9 @@ def _shown(names):
     return printable(", ".join(names[:_NAMED])) + more
 
 
-def _remove_others(folder, contents):
+def _remove_others(folder, names):
     """Removes charts of an earlier report there, which would belong to none, and says what was removed or left."""
-    ownership, names = Ownership(folder), set(contents)
-    removed = ownership.remove_others(names)
-    ownership.write(contents)
+    removed = remove_earlier(folder, {"": names})
     if removed:
         print(f"Removed from plots/, of an earlier report: {_shown(removed)}")
     pictures = sorted(path.name for path in folder.iterdir() if path.suffix in (".png", ".pdf"))
@@ -31,15 +28,21 @@ def _remove_others(folder, contents):
         print(f"Left in plots/, not known to be of an earlier report: {_shown(left)}")
 
 
-def write_all(folder, report, formats, with_slides):
-    """All files below `folder`, each drawn before any is written. Raises Unusable, before anything is written, where a
-    file would be written over that no earlier report is known to have written, and OSError."""
+def draw_all(report, formats):
+    """({name of a file: bytes}, [(chart, bytes of its PNG)]) of all charts of a report."""
     contents, drawn = {}, []
     for chart in with_task_numbers(report, charts_of(report)):
         figure = chart.figure()
-        drawn.append((chart, render(figure, "png")))  # which the page needs in any case
+        drawn.append((chart, render(figure, "png")))  # which pages need in any case
         pictures = {"png": drawn[-1][1], **({"pdf": render(figure, "pdf")} if "pdf" in formats else {})}
         contents.update({f"{chart.name}.{form}": pictures[form] for form in formats})
+    return contents, drawn
+
+
+def write_all(folder, report, formats, with_slides):
+    """All files below `folder`, each drawn before any is written. Raises Unusable, before anything is written, where a
+    file would be written over that no earlier report is known to have written, and OSError."""
+    contents, drawn = draw_all(report, formats)
     pages = {"report.html": page(report, drawn).encode("utf-8")}
     if with_slides:
         pages["slides.html"] = slides(report, drawn).encode("utf-8")

@@ -15,7 +15,7 @@ Cell = namedtuple("Cell", "words kind why", defaults=("",))
 """`kind` is "number", "short", a text that stays in one line, or empty; `why` is a reason for what is not determined."""
 
 TableView = namedtuple("TableView", "title head rows notes")
-ChartView = namedtuple("ChartView", "alternative data caption")
+ChartView = namedtuple("ChartView", "name alternative data caption")
 
 _SHORT = 18  # letters of a text in a cell that stay in one line
 
@@ -60,6 +60,6 @@ def charts_block(drawn):
     shown, views = set(), []
     for chart, png in drawn:
         caption = text(" ".join(one for one in chart.remarks if one not in shown))
-        views.append(ChartView(_described(chart), base64.b64encode(png).decode("ascii"), caption))
+        views.append(ChartView(chart.name, _described(chart), base64.b64encode(png).decode("ascii"), caption))
         shown.update(chart.remarks)
     return [Block("charts", views)] if views else []

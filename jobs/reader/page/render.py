@@ -1,8 +1,9 @@
-"""report.html and slides.html: each one file that needs nothing else, neither a network nor scripts."""
+"""report.html, slides.html and hand-in.html: each one file that needs nothing else, neither a network nor scripts."""
 
 import pkgutil
 import re
 
+from ..base.prose import spans
 from ..charts.report import text
 from .head import facts
 from .sections import sections_of
@@ -32,16 +33,23 @@ def _environment():
     return environment
 
 
-def _render(name, report, **content):
-    title = text(report.get("title")) or "Scaling report"
-    return _environment().get_template(name).render(title=title, facts=facts(report), **content)
+def _render(name, title, **content):
+    return _environment().get_template(name).render(title=text(title) or "Scaling report", **content)
 
 
 def page(report, drawn):
     """The whole of report.html; `drawn` holds (chart, bytes of its PNG)."""
-    return _render("report.html", report, sections=sections_of(report, drawn))
+    return _render("report.html", report.get("title"), facts=facts(report), sections=sections_of(report, drawn))
 
 
 def slides(report, drawn):
     """The whole of slides.html."""
-    return _render("slides.html", report, sheets=sheets_of(report, drawn))
+    return _render("sheets.html", report.get("title"), facts=facts(report), form="slides", head=(),
+                   sheets=sheets_of(report, drawn))  # fmt: skip
+
+
+def hand_in(document):
+    """The whole of hand-in.html, of a Document."""
+    head = [(name, spans(words)) for name, words in document.head]
+    return _render("sheets.html", document.title, facts=document.facts, form=document.form, head=head,
+                   sheets=document.sheets)  # fmt: skip

@@ -1,13 +1,17 @@
-"""The sheets of slides.html: one for each task, with its title, charts, tables, facts, and room for a judgement."""
+"""The sheets of slides.html, one for each task, with its title, charts, tables, facts, and room for a judgement; and
+those of a hand-in, with the tasks of the course's page and what the student says of them."""
 
 import re
 from collections import namedtuple
+from fnmatch import fnmatchcase
 
 from ..charts.report import findings_of, tables_of, text
+from ..handin.answers import text_of
 from .parts import charts_block, table_view
 
-Sheet = namedtuple("Sheet", "title charts tables facts beside")
-"""beside: a single chart has its narrow tables and the facts at its right."""
+Sheet = namedtuple("Sheet", "title charts tables facts beside commands said missing", defaults=((), None, ()))
+"""beside: a single chart has its narrow tables and the facts at its right. said: [Passage], None for a box to write
+into. missing: names of tables that the course asks for and the runs do not give."""
 
 # A study with more series than this has sheets of what combines them alone.
 _MOST_SERIES = 4
@@ -20,6 +24,7 @@ _OF_TABLES = {
 }
 _SCALINGS = ("weak", "strong")
 _NARROW = 5  # columns
+_IN_NAMES_OF_CHARTS = "-"  # and not in ids of tables
 # Task 10.7 of the book asks for three slides with these titles.
 _DECK = {
     "Absolute performance": ("_epoch_time", "_throughput"),
@@ -84,13 +89,14 @@ def _sheet(title, blocks, views, facts):
     return Sheet(title, blocks, views, facts, alone and all(len(view.head) <= _NARROW for view in views))
 
 
-def _sheet_of_tables(title, tables, drawn):
-    """Of tables of layouts. Notes are the facts; the title of a lone table is the sheet's."""
+def _sheet_of_tables(title, tables, drawn, named=()):
+    """Of tables of layouts, with their charts and those that are named. Notes are the facts; the title of a lone table
+    is the sheet's."""
     views = [table_view(table) for table in tables]
     facts = list(dict.fromkeys(note for view in views for note in view.notes))
     views = [view._replace(notes=[], title=view.title if len(views) > 1 else "") for view in views]
     charts = [chart for chart, _ in drawn]
-    wanted = [one.name for table in tables for one in charts_of_table(table, charts)]
+    wanted = {*named, *(one.name for table in tables for one in charts_of_table(table, charts))}
     return _sheet(title, charts_block([one for one in drawn if one[0].name in wanted]), views, facts)
 
 
@@ -136,3 +142,25 @@ def sheets_of(report, drawn):
         return _sheets_of_layouts(tables, drawn)
     findings = findings_of(report)
     return [_sheet_of_chart(chart, png, findings) for chart, png in _worth_a_sheet(drawn)]
+
+
+def _matching(names, pattern):
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def _sheet_of_slide(task, slide, said, tables, drawn):
+    """`tables`: {id: table} of all that the report has."""
+    charts = [chart.name for chart, _ in drawn]
+    ids = list(dict.fromkeys(name for pattern in slide.shows for name in _matching(tables, pattern)))
+    named = [name for pattern in slide.shows for name in _matching(charts, pattern)]
+    sheet = _sheet_of_tables(f"{task.name}: {slide.title or task.title}", [tables[name] for name in ids], drawn, named)
+    asked = [pattern for pattern in slide.shows if _IN_NAMES_OF_CHARTS not in pattern]
+    missing = [pattern for pattern in asked if not _matching(tables, pattern)]
+    return sheet._replace(commands=slide.commands, said=said, missing=missing)
+
+
+def sheets_of_course(course, answers, report, drawn):
+    """A sheet for each task that is handed in, or for each slide that the course asks for in it."""
+    tables = {text(table.get("id")): table for _, part in tables_of(report) for table in part}
+    return [_sheet_of_slide(task, slide, text_of(answers, task, slide), tables, drawn)
+            for task in course.tasks for slide in task.slides]  # fmt: skip

@@ -99,12 +99,19 @@ def _markdown_text(text):
     return "".join("\\" * (c in "|<[") + c for c in text).replace("\n", " ")
 
 
+def markdown_rows(headings, are_numbers, rows):
+    """A table of texts; columns of numbers are aligned at the right."""
+    head, *others = [f"| {' | '.join(map(_markdown_text, row))} |\n" for row in [headings, *rows]]
+    rule = "".join("|---:" if is_number else "|---" for is_number in are_numbers) + "|\n"
+    return "".join([head, rule, *others])
+
+
 def to_markdown(table):
     """A heading, the table, and its notes as a list."""
-    head, *rows = [f"| {' | '.join(map(_markdown_text, row))} |\n" for row in table.texts()]
-    rule = "".join("|---" if column.show == "text" else "|---:" for column in table.columns) + "|\n"
+    headings, *rows = table.texts()
+    written = markdown_rows(headings, [column.show != "text" for column in table.columns], rows)
     notes = [f"- {note}\n" for note in table.all_notes()]
-    return "".join([f"### {_markdown_text(table.title)}\n\n", head, rule, *rows, "\n" * bool(notes), *notes])
+    return "".join([f"### {_markdown_text(table.title)}\n\n", written, "\n" * bool(notes), *notes])
 
 
 def _csv_text(cell):
