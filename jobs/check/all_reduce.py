@@ -3,11 +3,13 @@
 
 usage: all_reduce.py [--write] [--ranks 2,4] [--sizes LIST] [--seconds 10] NAME=MPIEXEC:RUEDA ...
 
-Run it by jobs/check/all_reduce.sh, which builds a rueda for each MPI. --write puts the tables into
-docs/results/all-reduce.md, in place of those of an earlier call; what they show stands in a section of its own there.
+Run it by jobs/check/all_reduce.sh, which builds a rueda for each MPI. --write puts the times into
+docs/results/all-reduce.csv and some of their ratios into all-reduce.md, in place of those of an earlier call; the
+sentences below them are written by hand.
 """
 
 import argparse
+import csv
 import datetime
 import json
 import os
@@ -23,8 +25,9 @@ sys.path.insert(0, str(ROOT / "tests" / "bench"))
 from figures import describe_machine  # noqa: E402
 
 PAGE = ROOT / "docs" / "results" / "all-reduce.md"
-HEADING = "## Three MPIs on one host\n"
-NEXT = "## What the three MPIs show\n"  # before which the section comes
+TABLE = PAGE.with_suffix(".csv")
+BEGIN, END = "<!-- figures of jobs/check/all_reduce.py -->", "<!-- end -->"
+SHOWN = (64, 100_000, 40_000_000)  # bytes of the rows of the page
 ALGORITHMS = ("ring", "doubling", "halving", "fixed", "shared", "auto", "mpi")
 SIZES = "64,1k,10k,100k,1M,10M,40M,100M"
 TIME_LIMIT = 600  # seconds, of one run
@@ -55,47 +58,70 @@ def measure(mpiexec, binary, ranks, arguments):
         return json.loads(file.read_text(encoding="utf-8"))
 
 
-def rows(name, record):
-    """A row for each size."""
+def rows(name, ranks, record):
+    """A row for each size: its place, and the median of each sum in ms."""
     times = {}
     for one in record["results"]:
-        times.setdefault(one["bytes"], {})[one["algorithm"]] = statistics.median(one["seconds"])
-    for size, of in times.items():
-        cells = [name, f"{size:,}", *(f"{1e3 * of[word]:.4g}" for word in ALGORITHMS)]
-        cells += [f"{of['mpi'] / of['ring']:.2f}", f"{of['mpi'] / of['shared']:.2f}"]
-        cells.append(f"{min(of.values()) / of['auto']:.2f}")
-        yield f"| {' | '.join(cells)} |"
+        times.setdefault(one["bytes"], {})[one["algorithm"]] = f"{1e3 * statistics.median(one['seconds']):.4g}"
+    return [{"library": name, "ranks": ranks, "bytes": size, **of} for size, of in times.items()]
 
 
-def tables(arguments):
-    """Markdown: a table for each number of ranks."""
-    head = ["MPI", "bytes", *ALGORITHMS, "mpi / ring", "mpi / shared", "best / auto"]
-    lines = []
+def all_rows(arguments):
+    found = []
     for ranks in map(int, arguments.ranks.split(",")):
-        crowded = ranks > os.cpu_count()
-        lines += ["", f"{ranks} ranks" + (f" on {os.cpu_count()} cores" if crowded else ", a core each") + ", ms:", ""]
-        lines += [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
         for name, mpiexec, binary in arguments.mpis:
-            if crowded and "MPICH" in name:
+            if ranks > os.cpu_count() and "MPICH" in name:
                 continue  # its waiting ranks keep their cores
-            lines += rows(name, measure(mpiexec, binary, ranks, arguments))
+            found += rows(name, ranks, measure(mpiexec, binary, ranks, arguments))
             print(f"{name}, {ranks} ranks: done", file=sys.stderr)
-    return "\n".join(lines[1:]) + "\n"
+    return found
 
 
-def write(text):
-    """The section, anew or for the first time."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, found, rest = page.partition(HEADING)
-    if not found:
-        before, rest = page.partition(NEXT)[0], ""
-    after = NEXT + (rest or page).partition(NEXT)[2]
+def read_table():
+    with open(TABLE, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def ratio(row, above, below):
+    return f"{float(row[above]) / float(row[below]):.2f}" if row[above] and row[below] else ""
+
+
+def markdown(found, shown=SHOWN):
+    """The ratios of rows with lengths of `shown`; auto's is that of the fastest sum to auto."""
+    head = ["ranks", "bytes", "MPI", "`mpi` / `ring`", "`mpi` / `shared`", "best / `auto`"]
+    lines = [f"| {' | '.join(head)} |", "|---:|---:|---|---:|---:|---:|"]
+    for row in found:
+        if int(row["bytes"]) not in shown:
+            continue
+        best = min((word for word in ALGORITHMS if row.get(word)), key=lambda word: float(row[word]))
+        cells = [str(row["ranks"]), f"{int(row['bytes']):,}", row["library"]]
+        cells += [ratio(row, "mpi", "ring"), ratio(row, "mpi", "shared"), ratio(row, best, "auto")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def base():
+    """When and on what machine the rows were measured."""
     processor = describe_machine([])["processor"]
-    intro = (
-        f"In the documents since {datetime.date.today()}. {os.cpu_count()} cores of {processor}; one thread a rank;\n"
-        "medians of 15 to 500 sums, all algorithms in turn:\n\n    jobs/check/all_reduce.sh --write\n\n"
-    )
-    PAGE.write_text(f"{before}{HEADING}\n{intro}{text}\n{after}", encoding="utf-8")
+    return f"{datetime.date.today()}, {os.cpu_count()} cores of {processor}, one thread a rank, medians of 15 to 500 sums."
+
+
+def page_with(page, text):
+    """The page with other figures."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        sys.exit(f"all_reduce: {PAGE} has no place for figures between {BEGIN} and {END}")
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def write(found):
+    with open(TABLE, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["library", "ranks", "bytes", *ALGORITHMS], restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
+    text = f"{base()}\n\n{markdown(read_table())}"
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
 
 
 def main():
@@ -106,10 +132,10 @@ def main():
     parser.add_argument("--sizes", default=SIZES, help="bytes [%(default)s]")
     parser.add_argument("--seconds", type=float, default=10, help="of a size [%(default)s]")
     arguments = parser.parse_args()
-    text = tables(arguments)
-    print(text)
+    found = all_rows(arguments)
+    print(markdown(found, {row["bytes"] for row in found}))
     if arguments.write:
-        write(text)
+        write(found)
 
 
 if __name__ == "__main__":

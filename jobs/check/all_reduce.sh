@@ -2,7 +2,7 @@
 # Measures rueda's sums over ranks and MPI_Allreduce inside this host with three MPIs, and prints tables.
 #
 #   jobs/check/all_reduce.sh            the machine's MPI, Open MPI 5 and MPICH 5: five minutes on an idle machine
-#   jobs/check/all_reduce.sh --write    also puts the tables into docs/results/all-reduce.md
+#   jobs/check/all_reduce.sh --write    also puts times into docs/results/all-reduce.csv, and ratios into the page
 #   jobs/check/all_reduce.sh --build    only what the first call does once: installs the two MPIs by pip into
 #                                       build-mpi/ and builds rueda for each, in build-openmpi5/ and build-mpich5/
 #

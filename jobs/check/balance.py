@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times steps with equal parts of the batch and with --balance speed, in turn, on ranks that are not equally fast and
-on some that are. Prints a table in Markdown: docs/results/balance.md has it.
+on some that are. Prints a table in Markdown: docs/results/cpu.md has it.
 
     jobs/env.sh jobs/check/balance.py [--binary build/rueda] [--rounds 3] [--cases timed,competitor,alike]
 

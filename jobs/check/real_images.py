@@ -2,7 +2,7 @@
 """Trains ResNet-20 on real images with rueda on 1 and 2 ranks and with PyTorch, from the same weights, by the same
 recipe and in the same order of the images, once for each seed. Prints the test accuracies and draws the curves.
 
-Run it by jobs/check/real_images.sh; docs/results/real-images.md has the result. Every training leaves its result in a
+Run it by jobs/check/real_images.sh; docs/results/cpu.md has the result. Every training leaves its result in a
 file below --out. What is there is not trained again, so a call that was interrupted goes on where it stopped.
 """
 

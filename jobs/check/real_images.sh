@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trains ResNet-20 on the 60,000 images of Fashion-MNIST with rueda on 1 and 2 ranks and with PyTorch, from the same
-# weights and by the same recipe, and compares the test accuracies (docs/results/real-images.md).
+# weights and by the same recipe, and compares the test accuracies (docs/results/cpu.md).
 #
 #   jobs/check/real_images.sh [OPTION...]     --help shows the options of jobs/check/real_images.py
 #
