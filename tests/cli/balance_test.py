@@ -87,14 +87,6 @@ class BalanceTest(ProgramCase):
         self.completed(self.program.run_on(2, "train", "--resume", "fast"))
         self.assertEqual(self.batches(self.program.record("fast"))[0], [14, 2])
 
-    def test_parts_of_a_checkpoint_that_do_not_fit_it_are_refused(self):
-        stopped = self.program.run_on(2, "train", *NET, "--balance", "3,1", "--run-dir", "bad", "RUEDA_INJECT=stop:1:2")
-        self.assertEqual(stopped.code, 75, stopped)
-        checkpoint = next((self.folder / "bad" / "checkpoints").iterdir())
-        for shares in ([16], [16, 0], [9, 8], [1e18, 1e18]):
-            rewrite(checkpoint, sizes={"position": {"shares": [int(share) for share in shares]}})
-            self.refused(self.program.run_on(2, "train", "--resume", "bad"), "manifest is not as expected")
-
     def test_ranks_get_what_their_speed_is_worth(self):
         """At the start: a rank that takes twice as long gets about half as much, and the step less time."""
         equal = self.train(2, "timed-equal", *UNEQUAL, net=TIMED)
@@ -133,16 +125,6 @@ class BalanceTest(ProgramCase):
         self.assertLess(abs(batches[1][0] - batches[1][1]), 8, batches)
         self.assertGreater(batches[3][0], batches[1][0] + 2, batches)
         self.assertRegex(again.said, r"images per rank from epoch 3 on: \d+, \d+, before \d+, \d+ \(--balance speed\)")
-
-    def test_what_cannot_be_is_refused(self):
-        """What needs the number of ranks: tests/unit/cli/refusals_test.cpp has what the words alone decide."""
-        self.refused(
-            self.program.run_on(2, "train", *NET, "--balance", "3,1,2"),
-            "--balance names the parts of 3 ranks, and this run has 2",
-        )
-        self.refused(
-            self.program.run_on(2, "train", *TIMED, "--compute", "ms=40,factors=1:2:3"), "3 numbers in factors= for 2 ranks"
-        )
 
 
 if __name__ == "__main__":

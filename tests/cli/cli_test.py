@@ -165,32 +165,32 @@ class OtherCommands(ProgramCase):
 
 
 class Refusals(ProgramCase):
-    def train(self, *arguments, ranks=0, **env):
-        words = ("train", *SMALL, *arguments)
-        if ranks:
-            return self.program.run_ranks(ranks, *words, **env)
-        return self.program.run(*words, **env)
+    def train(self, *arguments, ranks=1, **env):
+        return self.program.run_on(ranks, "train", *SMALL, *arguments, **env)
 
-    def test_damaged_data(self):
+    def test_what_is_refused_before_there_is_a_run(self):
+        """In tests/unit/run/refusals_of_ranks_test.cpp ranks are threads, and refuse such things alike."""
+        self.write("plain-file", "")
         shutil.copytree(self.folder / "data", self.folder / "damaged")
         with open(self.folder / "damaged" / "data_batch_3.bin", "r+b") as file:
             file.truncate(5000)
-        result = self.program.run_ranks(2, "train", *SMALL, "--data", "damaged")
-        self.refused(result, "data_batch_3.bin")
-
-    def test_what_is_refused_once_for_all_ranks(self):
-        self.write("plain-file", "")
-        for ranks, words, *shown in (
-            (2, ["--data", "nowhere", "--run-dir", "not-made"], "nowhere"),
-            (3, ["--data-limit", "2"], "2", "3"),
-            (2, ["--run-dir", "plain-file/run"], "plain-file/run"),
-            (0, ["RUEDA_INJECT=nan:1:1"], "RUEDA_INJECT", "rank 1"),
-            (0, ["--data", "/dev/zero"], "/dev/zero"),
-            (2, ["--backend", "timed", "--compute", "from=no.json"], "--compute from=no.json", "cannot be opened"),
+        for words, *shown in (
+            (["--data", "nowhere"], "nowhere"),
+            (["--data", "damaged"], "data_batch_3.bin"),
+            (["--data", "/dev/zero"], "/dev/zero"),
+            (["--run-dir", "plain-file/run"], "plain-file/run"),
+            (["RUEDA_INJECT=nan:1:1"], "RUEDA_INJECT", "rank 1"),
+            (["--backend", "timed", "--compute", "from=no.json"], "--compute from=no.json", "cannot be opened"),
+            (["--backend", "cpu", "--transport", "staged"], "--transport staged", "needs no staging", "auto"),
+            (["--transport", "device"], "--transport device", "needs no staging", "auto"),
         ):
             with self.subTest(words=words):
-                self.refused(self.train(*words, ranks=ranks), *shown)
-        self.assertFalse((self.folder / "not-made").exists())
+                self.refused(self.train("--run-dir", "not-made", *words, CUDA_VISIBLE_DEVICES=""), *shown)
+                self.assertFalse((self.folder / "not-made").exists())
+
+    def test_a_job_of_more_ranks_than_images_is_refused_once(self):
+        """All ranks find it out while they plan."""
+        self.refused(self.train("--data-limit", "2", ranks=3), "has 2 images, fewer than the 3 parts", "start fewer ranks")
 
     def test_lost_output_is_a_failure(self):
         for words in (["summary"], ["train", *SMALL, "--run-dir", "full"]):
@@ -210,18 +210,10 @@ class Refusals(ProgramCase):
     def test_cuda_without_a_device(self):
         self.refused(self.train("--backend", "cuda", CUDA_VISIBLE_DEVICES=""), "--backend")
 
-    def test_host_memory_is_not_staged(self):
-        cpu = self.train("--backend", "cpu", "--transport", "staged", "--run-dir", "none", ranks=2)
-        self.refused(cpu, "--transport staged", "needs no staging", "auto")
-        found = self.train("--transport", "device", "--run-dir", "none", ranks=2,
-                           CUDA_VISIBLE_DEVICES="")  # fmt: skip
-        self.refused(found, "--transport device", "needs no staging", "auto")
-        self.assertFalse((self.folder / "none").exists())
-
     def test_bf16_on_a_processor_without_it(self):
         without = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
         words = ("--precision bf16", "AVX-512", "--precision fp32")
-        self.refused(self.train("--precision", "bf16", ranks=2, **without), *words)
+        self.refused(self.train("--precision", "bf16", **without), *words)
         summary = ("summary", "--model", "resnet20", "--precision", "bf16")
         self.refused(self.program.run(*summary, **without), *words)
 
@@ -351,7 +343,7 @@ class Output(ProgramCase):
             text = (self.folder / "logs" / "here" / f"rank-{rank}.log").read_text(encoding="utf-8")
             for line in ("debug: start-up: data took", "debug: epoch 1 ended", f"info: rank {rank}: "):
                 self.assertRegex(text, rf"(?m)^\d{{4}}-\d\d-\d\d [\d:.]+ rank-{rank} {line}")
-        refusal = self.program.run_ranks(2, *words, "--log-dir", "data/data_batch_1.bin")
+        refusal = self.program.run(*words, "--log-dir", "data/data_batch_1.bin")
         self.refused(refusal, "--log-dir data/data_batch_1.bin")
 
     @needs_bf16

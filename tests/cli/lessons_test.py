@@ -65,6 +65,10 @@ class Lessons(ProgramCase):
         self.assertEqual(result.code, 0, result)
         return result.out
 
+    def alone(self, program, *words):
+        """The result of one process without a launcher."""
+        return Program(program, self.program.mpiexec, self.folder, self.time_limit).run(*map(str, words))
+
     def figure(self, out, pattern):
         """The numbers in the one place that a pattern finds."""
         found = re.findall(pattern, out)
@@ -195,8 +199,9 @@ class Lessons(ProgramCase):
                     self.assertEqual(mean, one)
                 if name == "by hand":
                     self.assertGreater(abs(float(mean) - float(one)), 0.005)
-        for words in ((24, 71), (96,), (96, 0), ("x", 96)):
-            result = self.program.launch("--bind-to", "none", "-n", "2", str(program), *map(str, words))
+        refused = [self.alone(program, *words) for words in ((95,), (24, 72), ("x",))]
+        refused.append(self.program.launch("--bind-to", "none", "-n", "2", str(program), "96", "0"))
+        for result in refused:
             self.assertEqual(result.code, 2, result)
             self.assertEqual(result.err.count("balance: give a number above 0 for each rank, 96 together"), 1)
 
@@ -228,11 +233,11 @@ class Lessons(ProgramCase):
     def test_7_survive(self):
         """Without ULFM one rank says what is missing, whatever the arguments."""
         program = self.strict("07-survive/survive.cpp")
-        if self.program.launch("-n", "1", str(program)).code == 0:
+        alone = self.alone(program)
+        if alone.code == 0:
             self.check_survivors(self.program, program)
             return
-        for ranks, words in ((1, ()), (2, (1000, 1, 2)), (4, (1003, 0, 1))):
-            result = self.program.launch("--bind-to", "none", "-n", str(ranks), str(program), *map(str, words))
+        for result in (alone, self.program.launch("--bind-to", "none", "-n", "4", str(program), "1003", "0", "1")):
             self.assertEqual((result.code, result.out), (2, ""), result)
             self.assertEqual(result.err.count("survive: this MPI has no ULFM, so no rank outlives another"), 1, result)
 
@@ -295,7 +300,7 @@ class Lessons(ProgramCase):
             self.assertLess(first, 4e-6)
             self.assertLess(away, apart + 4e-6)
         for words in (("data", 1, 8, 0.1, 0, "nothere"), ("data", 1, 8, 0.1, 0, "data/data_batch_1.bin"), ("nothere", 1, 8, 0.1), ()):
-            result = self.program.launch("-n", "1", str(program), *map(str, words))
+            result = self.alone(program, *words)
             self.assertEqual(result.code, 2, result)
             self.assertIn("one_file: ", result.err)
 

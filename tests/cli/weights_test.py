@@ -158,27 +158,27 @@ class WeightsTest(ProgramCase):
         whole = self.path("w.safetensors").read_bytes()
         self.path("cut").write_bytes(whole[:-4])
         self.path("diverged").write_bytes(whole[:-4] + struct.pack("<f", math.nan))
-        for ranks, name, *words in (
-            (2, "gone", "it is not there"),
-            (1, "cut", "tensor 'linear.bias'", "data_offsets"),
-            (1, "diverged", "tensor 'linear.bias'", "nan", "element 9"),
+        for name, *words in (
+            ("gone", "it is not there"),
+            ("cut", "tensor 'linear.bias'", "data_offsets"),
+            ("diverged", "tensor 'linear.bias'", "nan", "element 9"),
         ):
-            self.refused(self.train("--init-weights", name, "--run-dir", "never", ranks=ranks), name, *words)
+            self.refused(self.train("--init-weights", name, "--run-dir", "never"), name, *words)
         words = ("--model", "resnet32", "--init-weights", "w.safetensors", "--run-dir", "never")
         self.refused(self.train(*words), "lacks 60 tensors", "'layer1.3.conv1.weight'", "resnet32")
         self.assertFalse(self.path("never").exists())
 
     def test_places_that_can_not_be_written(self):
-        for ranks, name, why, *more in (
-            (2, "nowhere/w", "nowhere does not exist"),
-            (1, "data", "it is a folder", "--overwrite"),
-            (1, "not-made/", "it names no file"),
-            (1, "/proc/w", "/proc can not be written"),
-            (1, "not-made/run.json", "ends in .safetensors"),
-            (1, "not-made/checkpoints", "its checkpoints"),
+        for name, why, *more in (
+            ("nowhere/w", "nowhere does not exist"),
+            ("data", "it is a folder", "--overwrite"),
+            ("not-made/", "it names no file"),
+            ("/proc/w", "/proc can not be written"),
+            ("not-made/run.json", "ends in .safetensors"),
+            ("not-made/checkpoints", "its checkpoints"),
         ):
             target = ("--save-weights", name, "--run-dir", "not-made", *more)
-            self.refused(self.train(*target, ranks=ranks), "--save-weights", name, why)
+            self.refused(self.train(*target), "--save-weights", name, why)
             self.assertFalse(self.path("not-made").exists())
 
     def test_existing_weights_need_overwrite(self):
@@ -328,15 +328,16 @@ class EvaluateTest(ProgramCase):
         self.assertEqual(self.path("m.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
     def test_what_is_refused_once(self):
-        for ranks, weights, words, *parts in (
-            (1, "gone", (), "gone", "it is not there"),
-            (1, "data", (), "--init-weights data", "no checkpoint"),
-            (3, "w.safetensors", ("--model", "resnet32"), "lacks 60 tensors", "resnet32"),
-            (2, "run", ("--data", "gone"), "gone"),
-            (1, "run", ("--json", "gone/e.json"), "--json gone/e.json"),
-            (1, "run", ("--plot", "m.bmp"), "--plot m.bmp", ".svg"),
+        for weights, words, *parts in (
+            ("gone", (), "gone", "it is not there"),
+            ("data", (), "--init-weights data", "no checkpoint"),
+            ("w.safetensors", ("--model", "resnet32"), "lacks 60 tensors", "resnet32"),
+            ("run", ("--data", "gone"), "gone"),
+            ("run", ("--image-size", "1025"), "--image-size"),
+            ("run", ("--json", "gone/e.json"), "--json gone/e.json"),
+            ("run", ("--plot", "m.bmp"), "--plot m.bmp", ".svg"),
         ):
-            self.refused(self.evaluate(ranks, weights, *words), *parts)
+            self.refused(self.evaluate(1, weights, *words), *parts)
         lines = [("evaluate", "--init-weights", "run", *more) for more in ((), ("--precision", "tf32"), ("--shard",))]
         for other, part in zip(lines[1:], ("--precision", "): unknown option --shard")):
             self.refused(self.program.run_contexts([(1, lines[0]), (1, other)]), part)

@@ -69,9 +69,6 @@ TEST_CASE("ranks agree on host memory without staging", "[devices]") {
   const auto decision = agree_on_transport(comm, TransportChoice::automatic, device);
   CHECK_ON_ALL_RANKS(decision.transport == Transport::host);
   CHECK_ON_ALL_RANKS(decision.warning.empty());
-  const auto message =
-      message_of<InputError>([&] { agree_on_transport(comm, TransportChoice::staged, device); });
-  CHECK_ON_ALL_RANKS(contains(message, "--transport staged"));
 }
 
 TEST_CASE("all ranks stage as soon as one has to", "[devices]") {

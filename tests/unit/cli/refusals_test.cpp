@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <variant>
@@ -15,6 +16,7 @@
 namespace rueda {
 namespace {
 
+using Catch::Contains;
 using Line = std::vector<std::string>;
 
 struct Refused {
@@ -43,7 +45,7 @@ void check_all(const std::string& begin, const std::vector<Refused>& cases) {
     for (std::string word; text >> word;) words.push_back(word);
     INFO("rueda " << text.str());
     const std::string message = refusal_of(words);
-    CHECK_THAT(message, Catch::Contains(one.part) && Catch::Contains(one.other));
+    CHECK_THAT(message, Contains(one.part) && Contains(one.other));
     CHECK(message.find('\n') == message.npos);
   }
 }
@@ -64,7 +66,9 @@ TEST_CASE("refused: the program and train", "[command_line][refusals]") {
                       {"--compute 40", "--compute says", "add --backend timed"},
                       {"--bucket-mb often", "--bucket-mb"},
                       {"--overlap maybe", "--overlap"},
-                      {"--audit-by self", "--audit-by self", "add --audit-every"}});
+                      {"--audit-by self", "--audit-by self", "add --audit-every"},
+                      {"--backend cuda --all-reduce shared --transport staged", "--transport",
+                       "leave it at auto"}});
 }
 
 TEST_CASE("refused: parts of the ranks", "[command_line][refusals]") {
@@ -76,7 +80,7 @@ TEST_CASE("refused: parts of the ranks", "[command_line][refusals]") {
              {"--balance 3,1 --shard fixed", "--shard fixed gives each rank images of its own"},
              {"--balance speed --reduce-order fixed", "give one of the two"},
              {"--compute ms=40,factors=1:2", "--compute"}});
-  CHECK_THAT(refusal_of({"train", "--balance", ""}), Catch::Contains(numbers));
+  CHECK_THAT(refusal_of({"train", "--balance", ""}), Contains(numbers));
 }
 
 TEST_CASE("refused: evaluate, summary and doctor", "[command_line][refusals]") {
@@ -112,6 +116,15 @@ TEST_CASE("refused: bench", "[command_line][refusals]") {
                              {"--batch-per-rank 0", "--batch-per-rank"},
                              {"--backend cuda", "--backend"},
                              {"--repetitions 0", "--repetitions"}});
+}
+
+TEST_CASE("refused: bench layers by each of several ranks", "[command_line][refusals]") {
+  constexpr const char* kSize = "OMPI_COMM_WORLD_SIZE";
+  REQUIRE(std::getenv(kSize) == nullptr);  // that of a launcher would be lost
+  setenv(kSize, "2", 1);
+  const std::string message = refusal_of({"bench", "layers"});
+  unsetenv(kSize);
+  CHECK_THAT(message, Contains("measures one rank") && Contains("without a launcher"));
 }
 
 }  // namespace rueda

@@ -188,6 +188,22 @@ TEST_CASE("checkpoint: a manifest that lies is refused before files are read", "
   CHECK_THAT(refusal_of_text(to_json(at_end)), Contains("it has 129 samples of 4 steps of 32"));
 }
 
+TEST_CASE("checkpoint: parts of ranks that do not fit the manifest are refused", "[checkpoint]") {
+  const auto said_of = [](const std::vector<std::size_t>& shares) {
+    Manifest m = some_manifest();  // three ranks, 32 images
+    m.position.shares = shares;
+    return refusal_of_text(to_json(m));
+  };
+  CHECK(said_of({16, 10, 6}).empty());
+  CHECK_THAT(said_of({32}), Contains("manifest is not as expected") &&
+                                Contains("it has the shares of 1 rank, not of 3"));
+  constexpr std::size_t kHuge = 1'000'000'000'000'000'000;
+  CHECK_THAT(said_of({kHuge, kHuge, kHuge}), Contains("manifest is not as expected"));
+  for (const std::vector<std::size_t>& shares :
+       {std::vector<std::size_t>{16, 16, 0}, {20, 8, 8}, {10, 10, 10}})
+    CHECK_THAT(said_of(shares), Contains("its shares are not those of its global batch"));
+}
+
 /// With `from` made `to`, and the sum put right.
 std::string forged(const std::string& from, const std::string& to) {
   std::string text = to_json(some_manifest());
