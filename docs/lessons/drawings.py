@@ -49,7 +49,7 @@ class Picture:
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         ground = (f'<rect x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="6" fill="{GROUND}" '
                   f'stroke="{EDGE}"/>')
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" role="img">'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="DejaVu Sans, Verdana, sans-serif" role="img">'
         return "\n".join([head, f"<title>{escape(self.title)}</title>", ground, *self.parts, "</svg>", ""])
 
 
@@ -101,7 +101,7 @@ def data_parallel():
         p.arrow(588, y + 19, 626, y + 19)
     p.box(480, 46, 106, 150, GREEN)
     for i, words in enumerate(("all-reduce", "g = g0 + g1 + g2", "on every rank")):
-        p.text(533, 106 + 20 * i, words, "middle", 12)
+        p.text(533, 106 + 20 * i, words, "middle", 11)
     p.text(120, 30, "batch of 96", "middle")
     p.text(256, 30, "equal", "middle")
     p.text(392, 30, "each / 96", "middle")
@@ -193,7 +193,7 @@ def scaling():
     marks = (("T(1)/P", ideal), ("mean", mean), ("slowest", slowest), ("step", step))
     for name, at in marks:
         p.line(left + at, top - 12, left + at, 164, INK, "4 3")
-        p.text(left + at, top - 18, name, {"T(1)/P": "end", "mean": "start"}.get(name, "middle"))
+        p.text(left + at, top - 18, name, "end" if name == "T(1)/P" else "middle")
     factors = ("computation", "load balance", "communication")
     for i, name in enumerate(factors):
         (short, begin), (long_, end) = marks[i], marks[i + 1]

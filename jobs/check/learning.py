@@ -3,9 +3,10 @@
 compares the images that each needs to a training loss or test accuracy with what a single run's gradient noise scale
 predicts.
 
-docs/results/learning.md has the result. Every training leaves its result in a folder below --out. What is there is not
-trained again, so a call that was interrupted, or that --minutes ended, goes on where it stopped. All batches are made
-of micro-batches of 32 images, so batch norm is the same for all, as it is for ranks of 32 images each.
+docs/results/learning.md has the result; after --write run jobs/site/pictures.py. Every training leaves its result in a
+folder below --out. What is there is not trained again, so a call that was interrupted, or that --minutes ended, goes on
+where it stopped. All batches are made of micro-batches of 32 images, so batch norm is the same for all, as it is for
+ranks of 32 images each.
 """
 
 import argparse

@@ -5,7 +5,7 @@ usage: simulated_cluster.py [--write] [--ranks LIST] SIMULATED_CLUSTER RUEDA
        simulated_cluster.py --records [--ranks LIST] RECORD_KEEPING
 
 SIMULATED_CLUSTER and RUEDA are programs of a build (ninja -C build rueda tests/simulated-cluster). --write puts the
-table and the picture into docs/results/; 4,096 ranks take some minutes.
+table and the picture into docs/results/ (jobs/site/pictures.py then notes it); 4,096 ranks take some minutes.
 
 --records: what rank 0 of so many ranks keeps, writes and spends between the steps of 20 epochs of 50 steps, by the
 program tests/record-keeping, in Markdown.
@@ -27,7 +27,6 @@ from reader.base.files import save_figure  # noqa: E402
 from reader.charts.style import settings, style_at  # noqa: E402
 
 TABLE = ROOT / "docs" / "results" / "simulated-cluster.csv"
-PICTURE = TABLE.with_suffix(".png")
 MODELS = {"resnet20": "ResNet-20, 1.1 MB of gradients", "resnet18": "ResNet-18, 45 MB"}
 ALGORITHMS = ("ring", "doubling", "halving", "auto")
 RANKS = "16,64,256,1024,4096"
@@ -105,20 +104,24 @@ def draw(figure, rows):
     figure.tight_layout(rect=(0, 0.08, 1, 1))
 
 
-def write(rows):
-    """The table and the picture of the page."""
+def draw_picture(rows, picture):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    with rc_context(settings()):
+        figure = Figure(figsize=(10, 4.6))
+        draw(figure, rows)
+        save_figure(figure, picture)
+
+
+def write(rows):
+    """The table and the picture of the page."""
     with open(TABLE, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row in rows:
             writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row])
-    with rc_context(settings()):
-        figure = Figure(figsize=(10, 4.6))
-        draw(figure, rows)
-        save_figure(figure, PICTURE)
+    draw_picture(rows, TABLE.with_suffix(".png"))
 
 
 def print_records(program, ranks):

@@ -81,8 +81,8 @@ def ring():
                             "one MPI_Sendrecv. A box is a chunk of a rank's array; 013 is the sum of what ranks 0, 1 "
                             "and 3 had. What is sent next has a thick edge; a complete sum is dark.", 220)
     top, states = max(end, 136) + 12, list(ring_states())
-    drawing.text(12, top, "Reduce-scatter: receive, add", size=13, bold=True)
-    drawing.text(218, top, "All-gather: receive, keep", size=13, bold=True)
+    drawing.text(12, top, "Reduce-scatter: receive, add", size=12, bold=True)
+    drawing.text(218, top, "All-gather: receive, keep", size=12, bold=True)
     for number, (held, sent) in enumerate(states):
         column, line = divmod(number, RANKS)
         gathers = column == 1

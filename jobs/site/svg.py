@@ -79,7 +79,7 @@ class Drawing:
         """The file."""
         size = f'width="{WIDTH}" height="{height:g}" viewBox="0 0 {WIDTH} {height:g}"'
         head = (f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc" '
-                'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">')
+                'font-family="DejaVu Sans, Verdana, sans-serif">')
         words = f'<title id="title">{escape(self.title)}</title>\n<desc id="desc">{escape(self.description)}</desc>'
         card = (f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:g}" rx="8" fill="{PAPER}" '
                 f'stroke="{LINE}"/>')
