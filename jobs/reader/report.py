@@ -54,7 +54,7 @@ def command_line():
     line.add_argument("places", metavar="RUN_DIR", nargs="*", help="Run directories of rueda train, or directories that hold "
                       "some, up to five levels deep")  # fmt: skip
     line.add_argument("--keras-log", metavar="FILE[,...]", nargs="+", action="extend", default=[], help="Compares this output of "
-                      "Keras' fit() with the runs; facts that it lacks may follow, as in FILE,ranks=4: model=NAME, ranks=P, "
+                      "Keras' fit(), or a CSV with the columns epoch and seconds, with the runs; facts that it lacks may follow, as in FILE,ranks=4: model=NAME, ranks=P, "
                       "batch=GLOBAL, images=N, size=PIXELS, processor=cpu|gpu; may be repeated")  # fmt: skip
     line.add_choice("--published", ("book", "nyu", "all"), help="Compares these published runs with the runs (docs/report.md)")
     line.add_argument("--check", metavar="DIR", default="", help="Compares the CSV tables in DIR with what the runs give, and "

@@ -77,6 +77,7 @@ class Scratch:
         (self.folder / "slurm-4711.out").write_text(KERAS.format(steps=25), encoding="utf-8")
         for name, steps in (("run.out", 7), ("cpu.out", 196), ("gpu.out", 196)):
             (self.folder / name).write_text(KERAS.format(steps=steps), encoding="utf-8")
+        (self.folder / "ddp.csv").write_text("epoch,seconds,ranks,global_batch\n1,2,1,32\n2,1,1,32\n", encoding="utf-8")
         (self.folder / "a").mkdir()
         (self.folder / "recipe.toml").write_text("epochs = 2\n", encoding="utf-8")
 

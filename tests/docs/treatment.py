@@ -33,7 +33,7 @@ NOT_RUN = (
     (r"^(\. jobs/env\.sh; mpiexec .*)?build\S*/tests/|^RUEDA_FUZZ_TARGET=", "is one of the test programs, by itself"),
     (r"^jobs/(site/package_deb|site/release|test|quickstart|lint|setup|tidy|matrix|fuzz|gpu-check|gpu_plans|bundle|bench_frameworks)\.sh",
      "builds or measures for minutes, as other tests or a person do"),
-    (r"^RUEDA_(PLAN_CACHE|TORCH_PYTHON)=", "needs cuDNN or other frameworks"),
+    (r"^RUEDA_(PLAN_CACHE|TORCH_PYTHON)=|\btorchrun\b", "needs cuDNN or other frameworks"),
     (r"^(jobs/(check|cluster|lab)/(?!compare)|(python3 )?tests/)", "is a check of the developers, of minutes"),
     (r"tests/(bench|faults|lab)/", "is a check of the developers, of minutes"),
     (r"rueda-bundle", "needs a bundle, which jobs/check/bundle.sh tries"),

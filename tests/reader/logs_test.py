@@ -253,6 +253,60 @@ class Launchers(LogCase):
             self.assertEqual(self.run_of("." * shift + text).epochs[0].printed.value, 9)
 
 
+TABLE = """epoch,seconds,images_per_second,loss,accuracy,ranks,global_batch
+1,2.5,38.4,2.3,0.1,1,32
+2,2.000000,48.0,2.2,0.2,1,32
+3,2.100000,45.714286,2.1,0.3,1,32
+1,1.400000,68.571429,2.3,0.1,2,64
+2,1.250000,76.8,2.2,0.2,2,64
+"""
+
+
+class Tables(LogCase):
+    """A CSV of epochs of another trainer, such as jobs/torch_ddp.py."""
+
+    def test_runs_are_those_of_each_number_of_ranks(self):
+        runs = self.runs(TABLE)
+        self.assertEqual([(run.ranks, run.global_batch, run.images, [epoch.steps for epoch in run.epochs]) for run in runs],
+                         [(1, 32, 96, [3, 3, 3]), (2, 64, 96, [2, 2])])
+        self.assertEqual(runs[0].epochs[0].seconds, Estimate(2.5, 2.45, 2.55))
+        (series,) = make_series(read_keras_log(self.log(TABLE, model="resnet20")))
+        self.assertEqual([point.ranks for point in series.points], [1, 2])
+        self.assertAlmostEqual(epoch_speedup(series, series.points[1], "epoch").speedup.value, 2.05 / 1.25)
+
+    def test_an_epochs_csv_of_rueda_is_such_a_table(self):
+        names = "epoch,ranks,steps,samples,loss,accuracy,val_loss,seconds,images_per_second"
+        (run,) = self.runs(f"{names}\r\n1,2,3,90,2.3,0.1,,9.25,9.7\r\n2,2,3,90,,,,9.125,9.8\r\n")
+        self.assertEqual((run.ranks, run.images, run.epochs[1].steps, run.epochs[1].seconds.value), (2, 90, 3, 9.125))
+
+    def test_columns_in_any_order_and_only_two_of_them(self):
+        (run,) = self.runs("\ufeff Seconds , epoch\n4,1\n3,2\n")
+        self.assertEqual([epoch.seconds.value for epoch in run.epochs], [4, 3])
+        self.assertEqual([run.ranks for run in self.runs("epoch,seconds\n1,4\n2,3\n2,3\n1,2\n")], [1, 1, 1])
+        changed = self.runs("epoch,seconds,ranks\n1,4,1\n2,3,2\n3,3,2\n")
+        self.assertEqual([(run.ranks, len(run.epochs)) for run in changed], [(1, 1), (2, 2)])
+        (given,) = read_logged_runs(self.log("epoch,seconds\n1,4\n", ranks=4, global_batch=100, model="m"))
+        self.assertEqual((given.ranks, given.global_batch, given.images, given.epochs[0].steps), (4, 100, 50_000, 500))
+
+    def test_what_is_no_such_table_is_refused(self):
+        for text, wanted in (
+            ("epoch,seconds\n", "it has no epoch; give a CSV with a line of columns, such as epoch,seconds"),
+            ("epoch,seconds\n1,2\n2,-1\n", "line 3: seconds is no number such as 12.345"),
+            ("epoch,seconds\n1,nan\n", "line 2: seconds is no number"), ("epoch,seconds\n1,1e9\n", "line 2: seconds"),
+            ("epoch,seconds\n1,0\n", "line 2: epoch and seconds are not numbers above 0"),
+            ("epoch,seconds\n,1\n", "line 2: epoch and seconds"), ("epoch,seconds\n0,1\n", "line 2: epoch and seconds"),
+            ("epoch,seconds\n1.5,1\n", "line 2: epoch is no whole number"),
+            ("epoch,seconds,ranks\n1,1,x\n", "line 2: ranks is no whole number"),
+            ("epoch,seconds\n1,2\n2\n", "line 3: it has another number of cells"),
+            ("epoch,seconds\n1,2,3\n", "line 2: it has another number of cells"),
+            ("epoch,seconds\n" + "1,2\n" * 100_001, "it has more than 100,000 epochs"),
+            ("epoch,seconds\n" + '1,"' + "2" * 200_000, "line 2: it is no table"),
+        ):
+            with self.subTest(text=text[:40]), self.assertRaises(Unusable) as caught:
+                self.runs(text)
+            self.assertIn(wanted, str(caught.exception))
+
+
 class Refusals(LogCase):
     def test_the_refusal_quotes_the_line_that_came_nearest(self):
         self.assertIn('the nearest is "25/25 - loss: 2.1\\x07 - accuracy: 0.1"',

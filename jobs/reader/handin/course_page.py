@@ -22,7 +22,7 @@ from ..base.prose import BLANK
 from ..start import Unusable
 
 _DOCS = Path(__file__).resolve().parents[3] / "docs" / "courses"  # of the source tree
-_TASK = re.compile(r"## ((?:Task|Part|Question|Session|Exercise) [\w.]+): (.+?)(?: \(([\d.]+ %)\))?\s*")
+_TASK = re.compile(r"## ((?:Task|Part|Question|Session|Exercise) [\w.]+): (.+?)(?: \([\d.]+ (?:%|points)\))?\s*")
 _HAND_IN, _SHOWS, _EXPLAIN = "**Hand in**:", "**Tables and charts**:", "**Explain**"
 _OF_ALL = ": tasks and hand-in"  # in the heading of each page
 _NAMES = re.compile(r"`([^`]+)`")
@@ -52,7 +52,6 @@ class Slide:
 class Task:
     name: str  # "Task 3"
     title: str
-    weight: str = ""
     wanted: str = ""  # what is to be handed in
     slides: list = field(default_factory=lambda: [Slide()])
 
@@ -96,7 +95,7 @@ class _PageReader:
         if line.startswith("# "):
             self.title = line[2:].strip().removesuffix(_OF_ALL)
         elif task:
-            self.tasks.append(Task(task[1], task[2], task[3] or ""))
+            self.tasks.append(Task(task[1], task[2]))
         elif line.startswith("## "):
             self.tasks.append(Task("", ""))  # of no task, and left out
         elif line.startswith("### ") and self._slide():

@@ -1,4 +1,4 @@
-"""Runs out of what Keras' fit() printed, and the words of --keras-log."""
+"""Runs out of what Keras' fit() printed or another trainer wrote as a CSV, and the words of --keras-log."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from ..base.json_view import InputFile
 from ..base.text import printable
 from ..start import Unusable, path_of
 from ..study.observation import Processor
+from .epoch_table import is_epoch_table, read_epoch_table
 from .keras_line import find_epoch_mark, parse_finished_line, parse_run_header
 from .logged_run import LoggedRun, images_of_epoch, observe
 from .text_input import output_lines
@@ -17,6 +18,7 @@ _CIFAR_IMAGES = 50_000.0
 _REMEDY = ('give what Keras\' fit() printed with verbose=1 or 2, with lines such as "25/25 - 14s - loss: 2.13 - '
            '14s/epoch - '
            '544ms/step"')
+_REMEDY_OF_TABLE = "give a CSV with a line of columns, such as epoch,seconds,images_per_second,ranks,global_batch"
 _LIKE = ("/step", "/epoch", "loss", " - ", "Epoch", "accuracy")  # parts of a line of a finished epoch
 _COUNTS = {"ranks": "ranks", "batch": "global_batch", "images": "images", "size": "image_size"}
 _KEYS = ("model", "processor", *_COUNTS)
@@ -125,6 +127,8 @@ class _LogReader:
 def _read_file(log):
     """Refuses a log without a finished epoch."""
     file = InputFile(path_of(log.file), _REMEDY, log.file)
+    if is_epoch_table(file, _MOST_BYTES):
+        return read_epoch_table(InputFile(path_of(log.file), _REMEDY_OF_TABLE, log.file))
     reader = _LogReader(file)
     for line in output_lines(file, _MOST_BYTES):
         reader.add(line)
@@ -203,7 +207,7 @@ def parse_keras_log_option(text):
 def read_logged_runs(log):
     """The runs in what Keras' fit() printed (verbose 1 or 2, TensorFlow 1 to Keras 3), or in rueda's own lines. A run
     begins where epochs count from 1 again or at a header ("Model ResNet50 2 GPUs", "Batch_size: 4096", "Num_replicas:
-    2"). Other lines of the file are ignored, and so are evaluations. Times with val_ figures include validation, and
+    2"). Or those of a CSV of epochs (epoch_table.py). Other lines of the file are ignored, and so are evaluations. Times with val_ figures include validation, and
     `variant` says so. Raises Unusable naming the file and the remedy if it is no file, larger than 1 GB, has more than
     100,000 epochs or none, or if images, steps and batch contradict each other."""
     runs = _read_file(log)
