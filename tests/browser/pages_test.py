@@ -189,7 +189,7 @@ class Pages(unittest.TestCase):
 
     @longer
     def test_the_page_of_each_layout(self):
-        tasks = (("lab5", "Task 6"), ("nyu", "Question 1"), ("book", "Task 10.5"), ("sa-miri", "Task 10.6"))
+        tasks = (("lab5", "Task 6"), ("nyu", "Part 1"), ("book", "Task 10.5"), ("sa-miri", "Task 10.6"))
         for layout, task in part(tasks, 2):
             with self.subTest(layout):
                 content = layout_report(layout)

@@ -207,6 +207,19 @@ class Courses(LayoutCase):
         self.assertAlmostEqual(cell(laws, 0, "speedup"), 2)
         self.assertEqual(len([table for table in book(seen) if table.title.startswith("Task 10.6: ")]), 2)
 
+    def test_a_rehearsal_has_a_third_network_between_the_others(self):
+        """By work, not by the order of the runs; networks of the course are the third by their name."""
+        models = ("resnet56", "resnet20", "resnet44")
+        tables = layout("sa-miri", [one for model in models for one in series_of(model, 10)])
+        for number, model in (("10_6", "resnet20"), ("10_7", "resnet56"), ("10_9", "resnet44")):
+            self.assertIn(model, find(tables, f"sa_miri_task_{number}_s").title)
+        self.assertEqual(len(find(tables, "sa_miri_task_10_9_speedup").columns), 4)
+        self.assertEqual(len(find(tables, "sa_miri_task_10_11").rows), 1)
+        self.assertNotIn("resnet44", "".join(find(tables, f"sa_miri_task_10_8_{name}").columns[at].heading
+                                             for name in ("speedup", "efficiency") for at in (1, 2)))
+        two = layout("sa-miri", [one for model in models[:2] for one in series_of(model, 10)])
+        self.assertNotIn("sa_miri_task_10_11", ids(two))
+
     def test_the_speedup_that_amdahls_law_gives_for_a_fit(self):
         # T(P) = 10 (0.2 + 0.8 / P): the fit finds s = 0.2, so that the law's speedups are the measured ones.
         seen = [observation(ranks, 64, 10 * (0.2 + 0.8 / ranks)) for ranks in (1, 2, 4)]
@@ -296,7 +309,7 @@ class Homework(LayoutCase):
             one.epochs = [replace(one.epochs[-1], epoch=number, train=replace(
                 one.epochs[-1].train, loss=2 - 0.1 * (number - 1 + len(one.ranks)), accuracy=0.1 * (number - 1)))
                 for number in range(1, 7)]
-        fifth = find(nyu(observe_all(runs)), "nyu_question_4", "Question 4.1: ")
+        fifth = find(nyu(observe_all(runs)), "nyu_question_4", "Large batches: ")
         self.assertEqual(len(fifth.rows), 2)
         self.check(fifth, (1, "train_loss", 1.5), (4, "train_loss", 1.2), (4, "train_accuracy", 0.4),
                    (4, "rank_batch", 10),
@@ -305,8 +318,8 @@ class Homework(LayoutCase):
 
     def test_the_published_answer(self):
         tables = nyu(published("nyu"))
-        # Question 1 comes first. The batches grow fourfold, so 1 and 4 GPUs also make weak series.
-        self.assertTrue(tables[1].title.startswith("Question 2, table 1: "))
+        # Part 1 comes first. The batches grow fourfold, so 1 and 4 GPUs also make weak series.
+        self.assertTrue(tables[1].title.startswith("Part 2, table 1: "))
         self.assertIn("weak scaling", tables[1].title)
         tables = tables[5:]
         self.assertEqual(ids(tables), ["nyu_table_1_g2", "nyu_table_2_g2", "nyu_table_3_g2", "nyu_communication_g2"])

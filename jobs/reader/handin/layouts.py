@@ -18,8 +18,8 @@ def layout_tables(layout, figures, observations):
     `sa-miri-2021` is about one device: the networks (task 2), a CPU whose job ends (3), a GPU (4), its accuracy (5), a run
     to an accuracy (6), and a larger network (7).
 
-    `nyu` has question 1 (an epoch on one device by its batch), tables 1 to 3 (time and speedup, computing and
-    communication, bandwidth) and question 4 (the fifth epoch). With T(P) the time of an epoch on P ranks and C the time
+    `nyu` has an epoch on one device by its batch, tables 1 to 3 (time and speedup, computing and communication,
+    bandwidth) and the fifth epoch by its batch. With T(P) the time of an epoch on P ranks and C the time
     of an epoch on one without loading of data, on P ranks compute = C / P and communication = T(P) - C / P; bandwidth =
     2 (P-1)/P x bytes of a gradient x steps / communication, what a ring all-reduce sends in that time (Patarasuk and
     Yuan, JPDC 69(2), 2009). Batches and ranks that were not run leave cells empty."""

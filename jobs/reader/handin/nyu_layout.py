@@ -1,4 +1,4 @@
-"""The layout `nyu`: the lab on distributed deep learning of New York University (docs/report.md)."""
+"""The layout `nyu`: homework 3, problem 2 of Deep Learning Systems at New York University (docs/courses/nyu.md)."""
 
 import math
 from dataclasses import dataclass, field
@@ -147,15 +147,15 @@ _DETAILS = ("Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hi
             "sums.")
 
 
-def _wide_table(group, number, question, parts, fewest):
-    """A row for each P from `fewest` on, the parts of every batch side by side."""
+def _wide_table(group, number, part, figures, fewest):
+    """A row for each P from `fewest` on, the figures of every batch side by side."""
     first = group[0].series
-    table = Table(f"nyu_table_{number}", f"Question {question.format(number=number)}: {_about(first)}",
+    table = Table(f"nyu_table_{number}", f"{part.format(number=number)}: {_about(first)}",
                   [("ranks", ranks_heading(first.processor), "count")])
     for one in group:
         table.columns += [Column(f"batch_{one.series.batch}_{key}", f"{_batch_word(one.series)}: {heading}", show)
-                          for key, heading, show, _ in parts]
-    add_side_by_side(table, group, [part[3] for part in parts], fewest)
+                          for key, heading, show, _ in figures]
+    add_side_by_side(table, group, [figure[3] for figure in figures], fewest)
     return table
 
 
@@ -195,7 +195,7 @@ def _bandwidth_notes(group):
 def _time_table(group):
     series = group[0].series
     parts = [part for part in _TIMES if part[0] != "unloaded_s" or not math.isnan(loading_of(group[0].points[0]))]
-    table = _wide_table(group, 1, "2, table {number}: time and speedup", parts, 1)
+    table = _wide_table(group, 1, "Part 2, table {number}: time and speedup", parts, 1)
     table.notes = [_FIXED[series.scaling],
                    "Time: an epoch after the first, loading of data included where nothing is said.",
                    speedup_note(series) + " The homework's other definition is P x speedup."]
@@ -205,7 +205,7 @@ def _time_table(group):
 def _details(group):
     """Every figure that tables 2 and 3 rest on."""
     about = _about(group[0].series)
-    table = Table("nyu_communication", f"Question 3: communication, inferred and measured: {about}", notes=_DETAILS)
+    table = Table("nyu_communication", f"Part 3: communication, inferred and measured: {about}", notes=_DETAILS)
     for one in group:
         for point in one.points:
             if point.ranks() > 1:
@@ -214,9 +214,9 @@ def _details(group):
 
 
 def _tables_of(group):
-    parts = _wide_table(group, 2, "3.1, table {number}: compute and communication", _PARTS, 2)
+    parts = _wide_table(group, 2, "Part 3, table {number}: compute and communication", _PARTS, 2)
     parts.notes = _formulas(group) + _base_note(group)
-    bandwidths = _wide_table(group, 3, "3.2, table {number}: bandwidth utilisation", _BANDWIDTHS, 2)
+    bandwidths = _wide_table(group, 3, "Part 4, table {number}: bandwidth utilisation", _BANDWIDTHS, 2)
     bandwidths.notes = _bandwidth_notes(group) + _base_note(group)
     return [_time_table(group), parts, bandwidths, _details(group)]
 

@@ -1,4 +1,4 @@
-"""Questions 1 and 4 of the layout `nyu`, which are about single runs."""
+"""Part 1 of the layout `nyu`, and question 4 of another course's lab, which are about single runs."""
 
 import math
 
@@ -6,7 +6,7 @@ from ..tables.point_table import count_cell, marks_of, points_of
 from ..tables.table import Field, Table, without_empty
 from .side_by_side import ranks_heading
 
-_FIFTH = 5  # the epoch that question 4 asks for
+_FIFTH = 5  # the epoch that question 4 of lab 4, High Performance Machine Learning, asks for
 
 
 def loading_of(figures):
@@ -39,7 +39,7 @@ def _marks(figures):
 
 
 def _one_device(figures):
-    table = Table("nyu_question_1", "Question 1: an epoch on one device", notes=(
+    table = Table("nyu_question_1", "Part 1: an epoch on one device", notes=(
         "Time: an epoch after the first. Without loading: less what its steps waited for data; the copy to the device "
         "is part "
         "of it. Nothing where loading was not measured.",))
@@ -54,7 +54,7 @@ def _one_device(figures):
 
 
 def _large_batches(figures):
-    table = Table("nyu_question_4", "Question 4.1: the fifth epoch, by its batch", notes=(
+    table = Table("nyu_question_4", "Large batches: the fifth epoch, by its batch", notes=(
         "Loss and accuracy: means over the training images of the fifth epoch, each by the weights of its step. Of "
         "repeats, the "
         "run that stands for all.", "Runs of fewer epochs are left out; --epochs 5 trains five."))

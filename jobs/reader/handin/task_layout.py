@@ -155,11 +155,14 @@ def _laws(layout, number, group):
 
 def _groups(course, figures):
     """The series by the task that is about them: those of the first network, of larger ones, and of the third one. The
-    first network is the book's, or else the one with the least work for an image."""
+    first network is the book's, or else the one with the least work for an image; then the third is between the others.
+    """
     group = [one for one in figures if one.series.scaling is not Scaling.single]
     models = order_by_work(group)
     first = next((model for model in models if model == _FIRST_MODEL), models[0] if models else "")
     third = _THIRD_MODEL if course.third and first != _THIRD_MODEL else None
+    if third and third not in models and first != _FIRST_MODEL and len(models) > 2:
+        third = models[len(models) // 2]
 
     def of(wanted):
         return [one for one in group if one.series.model == wanted]
