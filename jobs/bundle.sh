@@ -134,7 +134,7 @@ copy_scripts() {
   mkdir -p "$bundle/tests/parity"
   cp -r tests/parity/torch_models.py tests/parity/reference "$bundle/tests/parity/"
   cp cuda/libraries/find_library.py "$bundle/cuda/libraries/"
-  cp docs/cluster.md docs/recipes.md docs/run-json.md docs/metrics.md "$bundle/docs/"
+  cp -r docs/cluster.md docs/courses docs/run-json.md docs/metrics.md "$bundle/docs/"
   cp README.md LICENSE "$bundle/"
   find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
 }

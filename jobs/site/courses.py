@@ -20,6 +20,7 @@ NAMES = sorted(path.name.removesuffix(".md.j2") for path in TEMPLATES.glob("*.j2
 
 
 WIDTH = 120
+NO_BREAK = "\u00a0"  # stands between a number and its % while lines are broken
 AS_THEY_ARE = re.compile(r"#|\||\*\*(Hand in|Tables and charts)\*\*:")  # lines that are read by their beginning
 
 
@@ -32,9 +33,10 @@ def wrapped(paragraph):
             lines[-1] += " " + line.removeprefix("> ").strip()
         else:
             lines.append(line)
-    for line in lines:
+    for line in (re.sub(r"(?<=\d) (?=%)", NO_BREAK, line) for line in lines):
         after = {"> ": "> ", "- ": "  "}.get(line[:2], "")
-        yield from textwrap.wrap(line, WIDTH, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)
+        broken = textwrap.wrap(line, WIDTH, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)
+        yield from (one.replace(NO_BREAK, " ") for one in broken)
 
 
 def with_wrapped_text(text):

@@ -1,0 +1,181 @@
+"""The courses' pages (docs/courses): they have every task of their source with its weight, in the form that a hand-in is
+made from, and name tables and charts that a layout and a report really make."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+import unittest
+import zipfile
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT / "jobs"), str(ROOT / "jobs" / "site")]
+import courses  # noqa: E402
+from made import made_run  # noqa: E402
+from reader import embed  # noqa: E402
+from reader.charts.every_chart import charts_of  # noqa: E402
+from reader.findings.report_json import report_json  # noqa: E402
+from reader.handin.layouts import layout_tables  # noqa: E402
+from reader.page.sheets import charts_of_table  # noqa: E402
+from reader.report import Report  # noqa: E402
+from reader.study.figures import evaluate  # noqa: E402
+from reader.study.observation import observe_all  # noqa: E402
+from reader.study.series import make_series  # noqa: E402
+
+# By page: the numbers of the tasks as their sources have them, with the weight where the source gives one.
+TASKS = {
+    "book": dict.fromkeys(("10.1", "10.2", "10.3", "10.4", "10.5", "10.6", "10.7"), ""),
+    "sa-miri": dict.fromkeys(("10.1", "10.2", "10.3", "10.4", "10.6", "10.7", "10.8", "10.9", "10.10", "10.11"), ""),
+    "lab5": {"1": "10 %", "2": "10 %", "3": "10 %", "4": "10 %", "5": "10 %", "6": "30 %", "7": "10 %", "8": "10 %"},
+    "sa-miri-2021": dict.fromkeys("12345678", ""),
+    "nyu": dict.fromkeys("1234", "5 points"),
+}
+# Tasks of the same source that a page names without a hand-in of their own.
+NAMED = {
+    "book": ("12.1", "12.2", "12.3", "12.4"),
+    "sa-miri": ("6.3", "6.4", "6.5", "6.6", "6.7", "11.1", "11.2", "11.4", "11.5", "11.6", "11.7", "11.8", "12.1", "12.4"),
+}
+# By table: what charts the source wants of it.
+CHARTS = {
+    "lab5_task_6": ("epoch-time", "throughput", "speedup"), "lab5_task_8": ("epoch-time-bars", "throughput-bars", "speedup-bars"),
+    "book_task_10_5": ("epoch-time", "throughput", "speedup", "efficiency"),
+    "book_task_10_7": ("epoch-time-bars", "throughput-bars", "speedup-bars", "efficiency-bars"),
+    "sa_miri_task_10_6": ("epoch-time", "throughput", "speedup", "efficiency"),
+    "sa_miri_task_10_7": ("epoch-time", "throughput", "speedup", "efficiency"),
+    "sa_miri_task_10_8": ("epoch-time-bars", "throughput-bars", "speedup-bars", "efficiency-bars"),
+    "sa_miri_task_10_9": ("epoch-time", "throughput", "speedup", "efficiency"),
+    "nyu_table_1": ("weak-speedup-bars", "strong-speedup-bars"),
+}  # fmt: skip
+NOT_HANDED_IN = {"book": ("10.1", "10.2")}
+TASK = re.compile(r"^## (?:Task|Part) ([\d.]+): [^\n(]+?(?: \(([^)]+)\))?$", re.MULTILINE)
+BOOK = ("resnet50v2", "resnet101v2", "resnet152v2")
+
+
+def text_of(name):
+    return (ROOT / "docs" / "courses" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def sections(text):
+    """{number: (weight, text of the task)}"""
+    found = {}
+    for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]:
+        if match := TASK.match(part):
+            found[match[1]] = (match[2] or "", part[match.end():].strip("\n"))
+    return found
+
+
+def names_of(section):
+    lines = [line for line in section.splitlines() if line.startswith("**Tables and charts**: ")]
+    return [name for line in lines for name in re.findall(r"`([^`]+)`", line)]
+
+
+def gpu(model, ranks, rank_batch, seconds, **changes):
+    """A run on GPUs, of five epochs."""
+    made = made_run(model=model, ranks=ranks, rank_batch=rank_batch, images=1280, epochs=(seconds + 1, *[seconds] * 4))
+    for rank in made.ranks:
+        rank.backend = "cuda"
+    for number, epoch in enumerate(made.epochs, 1):
+        epoch.epoch, epoch.phases["load"].mean = number, 0.1
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def made_runs(name):
+    """What the commands of the page leave, in small."""
+    alone = made_run(model="resnet50v2", rank_batch=256, images=1280, epochs=(220, 215))
+    if name == "nyu":
+        weak = [gpu("resnet18", ranks, batch, 90 / ranks) for batch in (32, 128) for ranks in (1, 2, 4)]
+        return weak + [gpu("resnet18", ranks, batch // ranks, 90 / ranks) for batch in (32, 128) for ranks in (2, 4)]
+    if name == "sa-miri-2021":
+        to_95 = gpu("resnet50v2", 1, 256, 41, options={"target-accuracy": 0.95}, outcome="target reached")
+        return [alone, to_95, *(gpu(model, 1, 256, seconds) for model, seconds in (("resnet50v2", 41), ("resnet152v2", 118)))]
+    models = BOOK if name == "sa-miri" else (BOOK[0], BOOK[2])
+    return [alone, gpu("resnet50v2", 1, 256, 14),
+            *(gpu(model, ranks, 64, (10 + at) / ranks) for at, model in enumerate(models) for ranks in (1, 2, 4))]
+
+
+def made_of(name):
+    """The tables of the layout and the charts of a report of such runs."""
+    runs = made_runs(name)
+    for at, run in enumerate(runs):
+        run.file = Path(f"runs/{at}/run.json")
+    observations = observe_all(runs)
+    report = Report("", "", evaluate(make_series(observations)))
+    report.all_runs = runs
+    report.layouts[name] = layout_tables(name, report.series, observations)
+    written = json.loads(json.dumps(report_json(report)))
+    return report.layouts[name], charts_of(written)
+
+
+def made_names(name):
+    tables, charts = made_of(name)
+    return [table.id for table in tables], [chart.name for chart in charts]
+
+
+class Courses(unittest.TestCase):
+    def test_pages_are_what_the_templates_make(self):
+        self.assertEqual(sorted(TASKS), courses.NAMES)
+        for name in TASKS:
+            with self.subTest(page=name):
+                self.assertEqual(text_of(name), courses.page(name), "call jobs/site/courses.py")
+        done = subprocess.run([sys.executable, ROOT / "jobs" / "site" / "courses.py", "--check"], check=False)
+        self.assertEqual(done.returncode, 0)
+
+    def test_every_task_of_the_source_with_its_weight(self):
+        for name, tasks in TASKS.items():
+            with self.subTest(page=name):
+                self.assertEqual({number: weight for number, (weight, _) in sections(text_of(name)).items()}, tasks)
+                for number in NAMED.get(name, ()):
+                    self.assertRegex(text_of(name), rf"(?<![\d.]){re.escape(number)}(?![\d.]*\d)")
+
+    def test_each_task_says_what_is_handed_in(self):
+        for name in TASKS:
+            for number, (_, section) in sections(text_of(name)).items():
+                with self.subTest(page=name, task=number):
+                    first = section.splitlines()[0]
+                    self.assertTrue(first.startswith("**Hand in**: "), first)
+                    left_out = number in NOT_HANDED_IN.get(name, ())
+                    self.assertEqual(first.startswith("**Hand in**: nothing"), left_out)
+                    self.assertTrue(left_out or "\n> " in section, "no sentence to complete")
+                    for quote in re.findall(r"(?:^> .*\n?)+", section, re.MULTILINE):
+                        self.assertEqual("___" in quote, not quote.startswith("> **Explain**: "), quote)
+
+    def test_tables_and_charts_that_a_page_names_are_made(self):
+        for name in TASKS:
+            tables, charts = made_names(name)
+            for number, (_, section) in sections(text_of(name)).items():
+                for wanted in names_of(section):
+                    with self.subTest(page=name, task=number, name=wanted):
+                        self.assertTrue([one for one in tables + charts if fnmatchcase(one, wanted)], (tables, charts))
+
+    def test_the_charts_that_a_source_wants_come_with_its_tables(self):
+        for name in TASKS:
+            tables, charts = made_of(name)
+            for task, wanted in CHARTS.items():
+                own = [one for one in tables if one.id.startswith(task + "_")]
+                found = [chart.name for one in own for chart in charts_of_table(one.json(), charts)]
+                for chart in wanted if own else ():
+                    with self.subTest(task=task, chart=chart):
+                        self.assertTrue([one for one in found if one.endswith(chart)], found)
+
+    def test_no_table_of_a_layout_is_left_out(self):
+        for name in TASKS:
+            text, (tables, _) = text_of(name), made_names(name)
+            wanted = [one for _, section in sections(text).values() for one in names_of(section)]
+            for table in tables:
+                with self.subTest(page=name, table=table):
+                    self.assertTrue(f"`{table}`" in text or any(fnmatchcase(table, one) for one in wanted))
+
+    def test_the_program_carries_the_pages(self):
+        with zipfile.ZipFile(io.BytesIO(embed.archive(embed.embedded()))) as archive:
+            for name in TASKS:
+                carried = archive.read(f"reader/handin/courses/{name}.md").decode("utf-8")
+                self.assertEqual(carried, text_of(name))
+
+
+if __name__ == "__main__":
+    unittest.main()
