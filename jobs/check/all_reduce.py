@@ -83,20 +83,27 @@ def read_table():
 
 
 def ratio(row, above, below):
-    return f"{float(row[above]) / float(row[below]):.2f}" if row[above] and row[below] else ""
+    return f"{float(row[above]) / float(row[below]):.2f}" if row.get(above) and row.get(below) else "-"
+
+
+def of_auto(row):
+    """The time of the fastest sum divided by auto's."""
+    best = min((word for word in ALGORITHMS if row.get(word)), key=lambda word: float(row[word]))
+    return ratio(row, best, "auto")
 
 
 def markdown(found, shown=SHOWN):
-    """The ratios of rows with lengths of `shown`; auto's is that of the fastest sum to auto."""
-    head = ["ranks", "bytes", "MPI", "`mpi` / `ring`", "`mpi` / `shared`", "best / `auto`"]
-    lines = [f"| {' | '.join(head)} |", "|---:|---:|---|---:|---:|---:|"]
-    for row in found:
-        if int(row["bytes"]) not in shown:
+    """The ratios of rows with lengths of `shown`, a line for each number of ranks and length."""
+    libraries = list(dict.fromkeys(row["library"] for row in found))
+    head = ["ranks", "bytes", *(f"{name}: `mpi` / `ring`, / `shared`" for name in libraries), "best / `auto`, at least"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---:|" * len(head)]
+    for ranks, size in dict.fromkeys((int(row["ranks"]), int(row["bytes"])) for row in found):
+        if size not in shown:
             continue
-        best = min((word for word in ALGORITHMS if row.get(word)), key=lambda word: float(row[word]))
-        cells = [str(row["ranks"]), f"{int(row['bytes']):,}", row["library"]]
-        cells += [ratio(row, "mpi", "ring"), ratio(row, "mpi", "shared"), ratio(row, best, "auto")]
-        lines.append(f"| {' | '.join(cells)} |")
+        rows_of = {row["library"]: row for row in found if (int(row["ranks"]), int(row["bytes"])) == (ranks, size)}
+        both = [f"{ratio(row, 'mpi', 'ring')}, {ratio(row, 'mpi', 'shared')}" if (row := rows_of.get(name)) else "-"
+                for name in libraries]  # fmt: skip
+        lines.append(f"| {' | '.join([str(ranks), f'{size:,}', *both, min(map(of_auto, rows_of.values()))])} |")
     return "\n".join(lines)
 
 

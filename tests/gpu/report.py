@@ -1,4 +1,4 @@
-"""The report of gpu-check as Markdown, ready for docs/results/gpu.md."""
+"""The report of gpu-check as Markdown, ready for a page like docs/results/h100.md."""
 
 from runner import NOT_RUN, counts
 
