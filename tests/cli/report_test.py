@@ -135,6 +135,7 @@ class Report(ProgramCase):
         for layout, ids in (
             ("sa-miri", {"sa_miri_task_10_6_s1", "sa_miri_task_10_8_speedup", "sa_miri_task_10_10"}),
             ("lab5", {"lab5_task_6_s1", "lab5_task_8_speedup"}), ("nyu", {"nyu_question_1", "nyu_table_1_g1"}),
+            ("sa-miri-2021", {"sa_miri_2021_task_2"}),
         ):  # fmt: skip
             self.completed(self.program.run("report", "runs", "--layout", layout, "--out", layout, "--plots", "off"))
             self.assertLessEqual(ids, {path.stem for path in (self.folder / layout / layout).iterdir()})
