@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "jobs")]
 from made import made_run  # noqa: E402
-from reader.base.estimate import exactly  # noqa: E402
+from reader.base.estimate import UNKNOWN, exactly  # noqa: E402
 from reader.base.statistics import Spread  # noqa: E402
 from reader.handin.layouts import LAYOUTS, layout_tables  # noqa: E402
 from reader.handin.published import published  # noqa: E402
@@ -56,7 +56,7 @@ def number_at(table, ranks, key):
 def observation(ranks, rank_batch, seconds, model="resnet18"):
     return Observation(source="log f", model=model, processor=Processor.gpu, ranks=ranks, rank_batch=rank_batch,
                        global_batch=rank_batch * ranks, images=50000.0, steps=math.ceil(50000 / (rank_batch * ranks)),
-                       epoch=exactly(seconds))
+                       epoch=exactly(seconds), printed_epoch=exactly(seconds))
 
 
 def run(ranks, images, seconds, load):
@@ -148,7 +148,10 @@ class Book(LayoutCase):
         self.assertEqual(ids(book(points)), ["book_task_10_5_s1"])
         points[1].oversubscribed = True
         [table] = book(points)
-        self.assertEqual(cell(table, 1, "remark"), "more threads than cores")
+        self.assertEqual([cell(table, row, "remark") for row in (0, 1)], [None, "more threads than cores"])
+        [table] = book([replace(one, printed_epoch=UNKNOWN) for one in points])  # nothing was rounded
+        self.assertEqual([cell(table, row, "remark") for row in (0, 1)],
+                         ["single run", "more threads than cores, single run"])
         self.assertFalse([column for column in table.columns if column.key.startswith("printed")])
         points.append(observation(4, 64, 3, "resnet20"))
         self.assertEqual(ids(book(points)), ["book_task_10_5_s1"])

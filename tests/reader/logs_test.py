@@ -16,7 +16,7 @@ from reader.handin.logged_run import images_of_epoch  # noqa: E402
 from reader.handin.published import published  # noqa: E402
 from reader.handin.text_input import decoded_text, launcher_prefix  # noqa: E402
 from reader.start import Unusable  # noqa: E402
-from reader.study.observation import Processor  # noqa: E402
+from reader.study.observation import Processor, is_single_run  # noqa: E402
 from reader.study.series import epoch_speedup, make_series  # noqa: E402
 
 # The output of a job as the book prints it, shortened.
@@ -271,6 +271,9 @@ class Tables(LogCase):
                          [(1, 32, 96, [3, 3, 3]), (2, 64, 96, [2, 2])])
         self.assertEqual(runs[0].epochs[0].seconds, Estimate(2.5, 2.45, 2.55))
         (series,) = make_series(read_keras_log(self.log(TABLE, model="resnet20")))
+        self.assertTrue(all(map(is_single_run, series.points)))  # no rounding gives them a range
+        repeated = read_keras_log(self.log(TABLE + TABLE.partition("\n")[2].replace("1.250000,76.8", "1.5,64")))
+        self.assertEqual([is_single_run(point) for point in make_series(repeated)[0].points], [False, False])
         self.assertEqual([point.ranks for point in series.points], [1, 2])
         self.assertAlmostEqual(epoch_speedup(series, series.points[1], "epoch").speedup.value, 2.05 / 1.25)
 

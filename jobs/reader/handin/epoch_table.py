@@ -52,7 +52,7 @@ class _Row:
         number = self.count("epoch")
         if not number or not seconds or not seconds.value > 0:
             self.refuse("epoch and seconds are not numbers above 0")
-        return LoggedEpoch(number, self.count("steps"), 0, seconds, seconds)
+        return LoggedEpoch(number, self.count("steps"), seconds=seconds)
 
     def images(self, seconds):
         """0 where neither they nor a rate are there."""
@@ -72,7 +72,7 @@ def _add(runs, row):
 def read_epoch_table(file):
     """[LoggedRun] of an InputFile: a line of columns, then one of each epoch. `epoch` and `seconds` have to be there;
     `images_per_second`, `samples`, `steps`, `ranks` and `global_batch` are read, others are not. A run begins where
-    epochs do not grow or ranks change. Seconds are as exact as they are printed. Raises Unusable naming the line."""
+    epochs do not grow or ranks change. Seconds count as measured, not as rounded. Raises Unusable naming the line."""
     text = re.sub("\r\n?", "\n", decoded_text(file.read(_MOST_BYTES)))
     first, _, rest = text.partition("\n")
     reader, runs = csv.DictReader(io.StringIO(rest), _headings(first)), []

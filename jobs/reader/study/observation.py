@@ -266,8 +266,8 @@ def merged(repeats):
 
 
 def is_single_run(observation):
-    """One of rueda's without repeats: its figures have no range."""
-    return observation.repeats == 1 and bool(observation.runs)
+    """Without repeats and without the rounding of a log: its figures have no range."""
+    return observation.repeats == 1 and not observation.printed_epoch.known
 
 
 def same_images(a, b):
