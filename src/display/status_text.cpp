@@ -135,7 +135,7 @@ std::string ranks_text(const RunStatus& s, bool colours) {
 std::string status_text(const RunStatus& status, double silent, bool colours) {
   RunStatus s = status;
   for (std::string* text : {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for,
-                            &s.at.slowest, &s.audit, &s.checkpoint})
+                            &s.at.slowest, &s.longest_gap, &s.audit, &s.checkpoint})
     *text = escaped(*text);
   for (std::string& host : s.hosts) host = escaped(host);
   std::string text =
@@ -160,6 +160,7 @@ std::string status_text(const RunStatus& status, double silent, bool colours) {
   const std::string noise = noise_text(s.gradient_noise, s.world_size);
   if (!noise.empty()) text += paragraph("  noise scale", 15, noise);
   if (!slowest.empty()) text += "  slow: " + slowest + "\n";
+  if (!s.longest_gap.empty()) text += paragraph("  longest gap", 15, s.longest_gap);
   if (!s.audit.empty()) text += "  audit: " + s.audit + "\n";
   if (!s.checkpoint.empty()) text += "  checkpoint: " + s.checkpoint + "\n";
   return text;

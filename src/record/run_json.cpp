@@ -42,10 +42,16 @@ const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
 
 std::string phase_of(const StepGap& gap) { return std::string(kPhaseNames[gap.phase]); }
 
+const std::tuple kFirstWaitFields{Field{"rank", &FirstWait::rank}, Field{"peer", &FirstWait::peer},
+                                  Field{"seconds", &FirstWait::seconds},
+                                  Field{"mutual", &FirstWait::mutual}};
+Json first_wait_json(const StepGap& gap) { return fields_or_null(gap.waited, kFirstWaitFields); }
+
 const std::tuple kGapFields{
-    Field{"seconds", &StepGap::seconds}, Field{"usual_seconds", &StepGap::usual},
-    Field{"epoch", &StepGap::epoch},     Field{"step", &StepGap::step},
-    Field{"rank", &StepGap::rank},       Derived{"phase", phase_of}};
+    Field{"seconds", &StepGap::seconds},   Field{"usual_seconds", &StepGap::usual},
+    Field{"epoch", &StepGap::epoch},       Field{"step", &StepGap::step},
+    Field{"rank", &StepGap::rank},         Derived{"phase", phase_of},
+    Derived{"first_wait", first_wait_json}};
 
 const std::tuple kRoofFields{Field{"flops_per_second", &Roof::flops},
                              Field{"bytes_per_second", &Roof::bytes}};

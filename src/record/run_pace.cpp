@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/statistics.hpp"
+#include "record/first_wait.hpp"
 
 namespace rueda {
 namespace {
@@ -57,6 +58,13 @@ void RunPace::add(std::size_t epoch, std::size_t step, std::span<const RankTimes
   next_ = (next_ + 1) % kKept;
 }
 
+void RunPace::compare_messages(const EpochRecord& epoch) {
+  if (!gap_ || gap_->rank || gap_->compared || gap_->epoch != epoch.epoch) return;
+  gap_->compared = true;
+  gap_->waited = first_wait(epoch, gap_->step, kOwnPart * (gap_->seconds - gap_->usual));
+  is_new_ = is_new_ || gap_->waited;
+}
+
 double RunPace::usual_step() const {
   if (last_.size() < kLeast) return NAN;
   return median_of(last_);
@@ -83,14 +91,30 @@ double RunPace::left_in_evaluation(std::size_t epoch, double done, double of,
   return rest + left_after(epoch + 1, 0);
 }
 
-std::string gap_text(const StepGap& gap, const std::vector<RankInfo>& ranks) {
-  std::string cause = "in the all-reduce, of no rank in particular";
-  if (gap.rank) {
-    cause = fmt::format("rank {} on {}, in {}", *gap.rank, ranks.at(*gap.rank).host,
-                        kPhaseNames[gap.phase]);
+namespace {
+
+std::string cause_of(const StepGap& gap, const std::vector<RankInfo>& ranks) {
+  const auto name = [&ranks](std::size_t rank) {
+    return fmt::format("rank {} on {}", rank, ranks.at(rank).host);
+  };
+  if (gap.rank) return fmt::format("{}, in {}", name(*gap.rank), kPhaseNames[gap.phase]);
+  if (!gap.compared) return "in the all-reduce; ranks are compared after the epoch";
+  if (!gap.waited) return "in the all-reduce, of no rank in particular";
+  const auto& [rank, peer, seconds, mutual] = *gap.waited;
+  if (mutual) {
+    return fmt::format("in the all-reduce: {} and {} waited first, {:.3g} s for each other",
+                       name(rank), name(peer), seconds);
   }
+  return fmt::format("in the all-reduce: {} waited first, {:.3g} s for {}", name(rank), seconds,
+                     name(peer));
+}
+
+}  // namespace
+
+std::string gap_text(const StepGap& gap, const std::vector<RankInfo>& ranks) {
   return fmt::format("step {} of epoch {} took {:.3g} s, {:.0f} times the usual {:.3g} s: {}",
-                     gap.step, gap.epoch, gap.seconds, gap.seconds / gap.usual, gap.usual, cause);
+                     gap.step, gap.epoch, gap.seconds, gap.seconds / gap.usual, gap.usual,
+                     cause_of(gap, ranks));
 }
 
 }  // namespace rueda

@@ -37,6 +37,8 @@ class RunPace {
 
   /// A step: the times of the ranks in it.
   void add(std::size_t epoch, std::size_t step, std::span<const RankTimes> ranks);
+  /// An epoch has ended, and its records are gathered: for a gap of no rank, `StepGap::waited`.
+  void compare_messages(const EpochRecord& epoch);
   /// A whole evaluation.
   void add_evaluation(double seconds) { evaluation_ = seconds; }
 
@@ -51,7 +53,7 @@ class RunPace {
 
   /// The longest so far.
   const std::optional<StepGap>& longest_gap() const { return gap_; }
-  /// The same, if it is new since the last call.
+  /// The same, if it, or who waited in it, is new since the last call.
   std::optional<StepGap> take_gap() { return std::exchange(is_new_, false) ? gap_ : std::nullopt; }
 
  private:
@@ -70,7 +72,8 @@ class RunPace {
 };
 
 /// "step 33 of epoch 1 took 8.25 s, 33 times the usual 0.25 s: rank 1 on b, in
-/// forward". Where no rank was late by itself: "in the all-reduce, of no rank in
+/// forward". Where no rank was late by itself: "in the all-reduce: rank 2 on c
+/// waited first, 7.9 s for rank 1 on b", or "in the all-reduce, of no rank in
 /// particular".
 std::string gap_text(const StepGap& gap, const std::vector<RankInfo>& ranks);
 

@@ -44,6 +44,7 @@ const std::tuple kStatusFields{Field{"outcome", &RunStatus::outcome},
                                Field{"useful", &RunStatus::useful},
                                Field{"images_per_rank", &RunStatus::images, if_any},
                                Field{"checkpoint", &RunStatus::checkpoint},
+                               Field{"longest_gap", &RunStatus::longest_gap, if_any},
                                Field{"audit", &RunStatus::audit},
                                Field{"joules", &RunStatus::joules, or_nan},
                                Field{"gradient_noise", &RunStatus::gradient_noise, if_any}};

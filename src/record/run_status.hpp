@@ -43,6 +43,7 @@ struct RunStatus {
   double evaluated = NAN;    ///< test images of rank 0, in the evaluation that runs; NaN: none does
   double to_evaluate = NAN;  ///< of so many
   std::string waits_for;     ///< what rank 0 is doing in the all-reduce; empty: nothing
+  std::string longest_gap;   ///< between steps; empty: there is none
   Progress at;
   double val_accuracy = NAN;                    ///< of the last evaluation
   std::optional<GradientNoise> gradient_noise;  ///< of the last finished epoch

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "rueda/reduce/exchange.hpp"
 
 namespace rueda {
 
 /// Where the time of an all-reduce went, in seconds, since the last `take_times`.
 struct ReduceTimes {
-  double transfer = 0;  ///< inside MPI calls, waiting for the peer and staging included
-  double add = 0;       ///< adding received contributions, or waiting for the device to do so
+  double transfer = 0;        ///< inside MPI calls, waiting for the peer and staging included
+  double add = 0;             ///< adding received contributions, or waiting for the device to do so
+  TimedMessage long_message;  ///< TimedMessage::keep_longer, over all of them
 };
 
 /// One stretch of an all-reduce: a message, or an addition.
@@ -110,9 +112,20 @@ class ReduceJournal {
     if (act.kind == ReduceAct::Kind::add)
       times_.add += seconds;
     else
-      times_.transfer += seconds;
+      book_message(act, steady_seconds(begin), seconds);
     if (keeps_) spans_.push_back({act, bucket_.load(kRelaxed), begin, end});
     publish({}, end);
+  }
+
+  void book_message(const ReduceAct& act, double begin, double seconds) {
+    times_.transfer += seconds;
+    times_.long_message.keep_longer(
+        {begin, seconds, act.to, act.from, next(sent_, act.to), next(received_, act.from)});
+  }
+  static std::uint64_t next(std::vector<std::uint64_t>& counts, int rank) {
+    if (rank < 0) return 0;
+    if (std::size_t(rank) >= counts.size()) counts.resize(std::size_t(rank) + 1);
+    return ++counts[std::size_t(rank)];
   }
 
   void publish(const ReduceAct& act, SteadyTime since) {
@@ -129,6 +142,7 @@ class ReduceJournal {
   }
 
   ReduceTimes times_;
+  std::vector<std::uint64_t> sent_, received_;  ///< messages, by world rank
   bool keeps_ = false;
   std::vector<ReduceSpan> spans_;
 

@@ -82,6 +82,7 @@ void LiveStatus::on_step(Progress& progress, std::span<const RankTimes> ranks) {
   status_.evaluated = status_.to_evaluate = NAN;
   status_.at = progress;
   status_.last_step_at = unix_seconds();
+  note_gap();
   status_.audit = audit_text(run_);
   if (!run_.checkpoints.empty()) status_.checkpoint = run_.checkpoints.back().path;
 }
@@ -104,10 +105,12 @@ void LiveStatus::on_epoch(const RunRecord& run) {
   const std::lock_guard lock(mutex_);
   const EpochRecord& epoch = run.epochs.back();
   add_last_step(epoch);
+  pace_.compare_messages(epoch);
   if (epoch.test) pace_.add_evaluation(epoch.test->seconds);
   status_.evaluated = status_.to_evaluate = NAN;
   status_.last_step_at = unix_seconds();
   status_.at.left = pace_.left_after(epoch.epoch + 1, 0);
+  note_gap();
   if (epoch.test) status_.val_accuracy = epoch.test->accuracy;
   status_.joules = run_energy(run).total();
   status_.gradient_noise = epoch.gradient_noise;
@@ -127,6 +130,10 @@ std::string LiveStatus::in_words(const std::optional<SlowRank::Streak>& streak) 
   const std::size_t rank = streak->slot * status_.rank_stride;
   return fmt::format("rank {} on {}, +{:.0f} % over the others for {} steps", rank,
                      run_.ranks[rank].host, 100 * streak->excess, streak->steps);
+}
+
+void LiveStatus::note_gap() {
+  if (pace_.longest_gap()) status_.longest_gap = gap_text(*pace_.longest_gap(), run_.ranks);
 }
 
 /// Its times are in no sum of this epoch's.

@@ -43,6 +43,7 @@ class LiveStatus {
   std::string in_words(const std::optional<SlowRank::Streak>& streak) const;
   void begin_slots();
   void note_images();
+  void note_gap();
   void add_last_step(const EpochRecord& epoch);
   void add_window(std::span<const RankTimes> ranks);
   void close_window();

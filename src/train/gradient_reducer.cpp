@@ -141,7 +141,8 @@ void GradientReducer::sum(std::size_t bucket, SteadyTime ready) {
                       .begin = steady_seconds(begin),
                       .end = steady_seconds(end),
                       .transfer = times.transfer,
-                      .add = times.add});
+                      .add = times.add,
+                      .long_message = times.long_message});
 }
 
 void GradientReducer::communicate(const std::stop_token& stop) {

@@ -90,5 +90,49 @@ class Stall(ProgramCase):
             self.assertIn("If one is missing, it never came: look at what was started there. If none is missing, ", message)
 
 
+# Steps of 20 ms, 40 of them. A link is held for 2 s from about step 12 on: RANK:SENDER, options, ranks, and the
+# messages of a step on the link.
+TIMED = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--batch-per-rank", "1", "--compute", "20"]
+HELD = {
+    "two ranks": ("1:0", ["--all-reduce", "ring"], 2, 2),
+    "three ranks": ("1:0", ["--all-reduce", "ring"], 3, 4),
+    "round the end": ("0:3", ["--all-reduce", "ring", "--overlap", "off"], 4, 6),
+    "five ranks": ("3:2", ["--all-reduce", "ring"], 5, 8),
+    "fixed order": ("2:1", ["--all-reduce", "ring", "--reduce-order", "fixed"], 3, 2),
+    "doubling": ("2:0", ["--all-reduce", "doubling"], 4, 1),
+    "halving": ("3:1", ["--all-reduce", "halving"], 4, 2),
+}
+
+
+class Held(ProgramCase):
+    """A message that comes late."""
+
+    time_limit = 120
+
+    def run_held(self, name):
+        link, options, ranks, messages = HELD[name]
+        preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), os.path.abspath(self.paths[2])]))
+        return self.completed(self.program.run_ranks(
+            ranks, "train", *TIMED, *options, "--data-limit", str(40 * ranks), "--epochs", "1", "--run-dir", name,
+            LD_PRELOAD=preload, RUEDA_TEST_HOLD=f"{link}:{12 * messages + 1}:2",
+        ))  # fmt: skip
+
+    def test_who_waited_first_is_named(self):
+        for name, (link, *_) in HELD.items():
+            with self.subTest(name):
+                run = self.run_held(name)
+                gap = self.program.record(name)["longest_gap"]
+                rank, peer = map(int, link.split(":"))
+                self.assertIsNone(gap["rank"], gap)
+                waited = gap["first_wait"]
+                self.assertEqual((waited["rank"], waited["peer"], waited["mutual"]), (rank, peer, False), gap)
+                self.assertGreater(waited["seconds"], 1.9)
+                named = rf"rank {rank} on \S+ waited first, 2\S* s for rank {peer} on \S+"
+                watched = self.completed(self.program.run("watch", name, "--once")).out
+                for said in (run.out, watched):
+                    self.assertRegex(" ".join(said.split()), r"longest gap step \d+ of epoch 1 took .*: " + named)
+                self.assertRegex(run.err, f"note: step {gap['step']} of epoch 1 took .*{named}")
+
+
 if __name__ == "__main__":
     main(3)

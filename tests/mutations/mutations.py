@@ -151,6 +151,12 @@ MUTATIONS = [
     (T + "checks/audit.cpp", "if (parts.config.checks.audit_by == AuditBy::self) return 0;", "", ["cli audit"]),
     (R + "run_pace.cpp", "(length_.epochs + 1 - epoch) * length_.steps) - double(step)",
      "(length_.epochs - epoch) * length_.steps)", UNIT),
+    (R + "run_pace.cpp", "gap_->epoch != epoch.epoch", "false", UNIT),
+    (R + "first_wait.cpp", "peer.message.sent < wait.message.received", "peer.message.sent <= wait.message.received", UNIT),
+    (R + "first_wait.cpp", "end + peer.error + wait.error < wait", "end < wait", UNIT),
+    (R + "first_wait.cpp", "std::max(begin - wait.message.begin, record->add)", "0.0", UNIT),
+    (R + "first_wait.cpp", "if (on < kSmallPart * message.seconds || on < longest) continue;", "", UNIT),
+    ("include/rueda/reduce/exchange.hpp", "later.seconds > 2 * seconds", "later.seconds > seconds", UNIT),
     (R + "run_pace.cpp", "return median_of(last_);", "return last_.back();", UNIT),
     # Which images a step takes.
     ("src/data/sampler.cpp", "shuffle(all, options_.seed, epoch);", "shuffle(all, options_.seed, 0);", UNIT),

@@ -3,11 +3,14 @@
 // With RUEDA_TEST_SLOW_DISK=SECONDS, flushing what belongs to a checkpoint that is being written
 // takes as long. With RUEDA_TEST_COUNT=FOLDER each rank leaves a file there: its calls of
 // MPI_Sendrecv (without those of a few floats, which read clocks), the floats that these sent, and
-// the most floats of an MPI_Allreduce.
+// the most floats of an MPI_Allreduce. With RUEDA_TEST_HOLD=RANK:SENDER:NUMBER:SECONDS that rank
+// has the message of this number from the sender, counted as these calls are, so much later: as if
+// the link between them had been cut meanwhile.
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -49,6 +52,32 @@ void write_counts() {
       << exchanges << ' ' << sent << ' ' << most_reduced << '\n';
 }
 
+/// What RUEDA_TEST_HOLD says; not for this rank: no message has the number.
+struct Hold {
+  int sender = -1;
+  long number = -1;
+  double seconds = 0;
+
+  Hold() {
+    const char* wanted = std::getenv("RUEDA_TEST_HOLD");
+    int mine = -1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &mine);
+    int rank = -1;
+    if (wanted == nullptr) return;
+    if (std::sscanf(wanted, "%d:%d:%ld:%lf", &rank, &sender, &number, &seconds) != 4 ||
+        rank != mine)
+      sender = -1;
+  }
+};
+
+/// A message has come.
+void hold(int sender) {
+  static const Hold held;
+  static long come = 0;
+  if (sender == held.sender && ++come == held.number)
+    std::this_thread::sleep_for(std::chrono::duration<double>(held.seconds));
+}
+
 }  // namespace
 
 extern "C" int MPI_Sendrecv(const void* from, int count, MPI_Datatype type, int to, int tag,
@@ -57,8 +86,10 @@ extern "C" int MPI_Sendrecv(const void* from, int count, MPI_Datatype type, int 
   constexpr int kFew = 16;
   exchanges += count > kFew;
   sent += count > kFew ? count : 0;
-  return PMPI_Sendrecv(from, count, type, to, tag, into, room, into_type, source, into_tag, comm,
-                       status);
+  const int result = PMPI_Sendrecv(from, count, type, to, tag, into, room, into_type, source,
+                                   into_tag, comm, status);
+  if (room > kFew) hold(source);
+  return result;
 }
 
 extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,

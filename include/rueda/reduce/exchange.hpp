@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 namespace rueda {
@@ -14,6 +15,23 @@ struct Outgoing {
 struct Incoming {
   std::span<float> floats;
   int from = -1;
+};
+
+/// A message of one rank, or one each way, that is over. Plain bytes.
+struct TimedMessage {
+  double begin = 0;  ///< steady seconds on this rank's clock
+  double seconds = 0;
+  std::int32_t to = -1;        ///< world rank; -1: none, or all
+  std::int32_t from = -1;      ///< world rank; -1: none, or all
+  std::uint64_t sent = 0;      ///< from 1, among the messages of this journal to `to`
+  std::uint64_t received = 0;  ///< from 1, among those from `from`
+
+  double end() const noexcept { return begin + seconds; }
+  /// Leaves the first of the long messages here: where all are slow from some moment on, the first
+  /// is the one that no other message held up.
+  void keep_longer(const TimedMessage& later) noexcept {
+    if (later.seconds > 2 * seconds) *this = later;
+  }
 };
 
 /// How memory goes between some ranks: all the sums that send messages know of

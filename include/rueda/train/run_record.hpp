@@ -103,6 +103,14 @@ struct AuditRecord {
   std::vector<std::string> findings;  ///< a sentence each
 };
 
+/// The wait for a message that no wait of another rank explains.
+struct FirstWait {
+  std::size_t rank = 0;
+  std::size_t peer = 0;  ///< that it received from; where it only sent, that it sent to
+  double seconds = 0;    ///< that the message took
+  bool mutual = false;   ///< the peer waited for the rank in the same way
+};
+
 /// A step that took much longer than others.
 struct StepGap {
   double seconds = 0;
@@ -110,6 +118,8 @@ struct StepGap {
   std::optional<std::size_t> rank;  ///< that the others waited for; none: of no rank in particular
   std::size_t phase = 0;            ///< of that rank; without one the all-reduce
   double usual = 0;                 ///< seconds of a step
+  bool compared = false;            ///< the ranks' messages, at the end of the epoch
+  std::optional<FirstWait> waited = {};  ///< without `rank`; none: not determined
 };
 
 /// Whether the size of buckets decides how much of the all-reduce is hidden.

@@ -9,6 +9,7 @@
 
 #include "base/core_time.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/reduce/exchange.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -44,6 +45,7 @@ struct BucketRecord {
   double transfer = 0;       ///< seconds of these inside MPI calls
   double add = 0;            ///< seconds of these adding
   double wait = 0;           ///< of `transfer`, waiting for ranks that began later; known on rank 0
+  TimedMessage long_message = {};  ///< of its messages, by TimedMessage::keep_longer
 };
 
 /// The gradients of one step at two batch sizes. A part is a micro-batch of a rank that has images:

@@ -305,6 +305,15 @@ TEST_CASE("status: since when nothing came", "[status]") {
   CHECK_THAT(state(9000), Catch::Contains("failed at") && Catch::Contains(": a \\x1b[2J reason"));
 }
 
+TEST_CASE("status: the longest gap stays to be seen", "[status]") {
+  RunStatus s = status_of(3, 1);
+  CHECK(status_text(s, 0, false).find("longest gap") == std::string::npos);
+  s.longest_gap = "step 33 of epoch 2 took 8.5 s: rank 2 on c waited first, 7.9 s for \x1b[2J";
+  CHECK_THAT(status_text(s, 0, false),
+             Catch::Contains("  longest gap  step 33 of epoch 2 took 8.5 s: rank 2 on c") &&
+                 Catch::Contains("\\x1b[2J"));
+}
+
 TEST_CASE("status: a run lives as long as its content changes, whatever the clocks say",
           "[status]") {
   StatusSilence silence;

@@ -368,6 +368,67 @@ TEST_CASE("a gap names the rank that kept the others waiting, if one did", "[sta
     REQUIRE(pace.longest_gap());
     CHECK_FALSE(pace.longest_gap()->rank);
     CHECK_THAT(gap_text(*pace.longest_gap(), infos),
+               Catch::EndsWith("in the all-reduce; ranks are compared after the epoch"));
+    EpochRecord released;
+    released.epoch = 2;
+    pace.compare_messages(released);
+    CHECK_THAT(gap_text(*pace.longest_gap(), infos),
                Catch::EndsWith("in the all-reduce, of no rank in particular"));
   }
+}
+
+TEST_CASE("a gap in the all-reduce names who waited first, after the epoch", "[status]") {
+  std::vector<RankInfo> infos(3);
+  infos[1].host = "b";
+  infos[2].host = "c";
+  EpochRecord epoch;
+  epoch.epoch = 2;
+  epoch.clocks.resize(3);
+  epoch.bucket_records.resize(3);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    // Rank 2 has its message after 7.9 s, rank 0 its own 10 ms later, rank 1 another 10 ms later.
+    const std::size_t turn = (rank + 1) % 3;
+    const double seconds = 7.9 + 0.01 * double(turn);
+    epoch.bucket_records[rank].push_back(
+        {.epoch = 2,
+         .step = 33,
+         .begin = 1,
+         .transfer = seconds,
+         .long_message = {1, seconds, int(turn), int(rank + 2) % 3, 5 + turn, 5 + turn}});
+  }
+  std::vector<RankTimes> ranks = three_ranks(0.5F);
+  for (RankTimes& rank : ranks) rank.phases[std::size_t(Phase::all_reduce)] = 8;
+  RunPace pace = steady_pace();
+  pace.add(2, 33, ranks);
+  CHECK(pace.take_gap());
+  EpochRecord other = epoch;
+  other.epoch = 1;
+  pace.compare_messages(other);
+  CHECK_FALSE(pace.take_gap());
+  pace.compare_messages(epoch);
+  const auto gap = pace.take_gap();  // told again
+  REQUIRE(gap);
+  CHECK(gap_text(*gap, infos) ==
+        "step 33 of epoch 2 took 8.5 s, 17 times the usual 0.5 s: in the all-reduce: rank 2 on c "
+        "waited first, 7.9 s for rank 1 on b");
+  StepGap both = *gap;
+  both.waited->mutual = true;
+  CHECK_THAT(gap_text(both, infos),
+             Catch::EndsWith("rank 2 on c and rank 1 on b waited first, 7.9 s for each other"));
+  pace.compare_messages(epoch);
+  CHECK_FALSE(pace.take_gap());
+  // Half of what the step took longer than usual is a long wait, and no less.
+  for (auto& records : epoch.bucket_records) {
+    const double factor = 3.99 / records[0].transfer;
+    records[0].transfer *= factor;
+  }
+  RunPace less = steady_pace();
+  less.add(2, 33, ranks);
+  less.compare_messages(epoch);
+  CHECK_FALSE(less.longest_gap()->waited);
+  for (auto& records : epoch.bucket_records) records[0].transfer = 4.01;
+  RunPace enough = steady_pace();
+  enough.add(2, 33, ranks);
+  enough.compare_messages(epoch);
+  CHECK(enough.longest_gap()->waited);
 }

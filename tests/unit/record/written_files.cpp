@@ -52,7 +52,8 @@ RunRecord full_run() {
   run.bucket_bytes = {1'000'000};
   run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
   run.checkpoints = {{"a/checkpoints/y", 1, 0, 2'200'000, 0.125, 0.5}};
-  run.longest_gap = StepGap{8.5, 2, 3, 1, std::size_t(Phase::forward), 0.25};
+  run.longest_gap = StepGap{8.5, 2, 3, 1, std::size_t(Phase::forward), 0.25, true};
+  run.longest_gap->waited = FirstWait{2, 1, 7.5, true};
   run.audit = {2, {"a finding"}};
   run.gpu_samples = {{{.seconds = 1, .utilization = 0.5, .power_watts = 250}}, {}};
   EpochRecord& second = run.epochs[1];
