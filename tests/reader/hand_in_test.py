@@ -318,6 +318,8 @@ class HandIn(HandInCase):
     def test_folders_that_are_refused(self):
         for place in ("study/in", "study", ".", "study/runs/in"):
             self.refused("it lies among the runs in study, or they lie in it", place=place)
+        run = "study/runs/resnet50v2_rank10_p1_r1"
+        self.refused("it lies among the runs", runs=f"{run}/run.json", place=f"{run}/in")
         Path("link").symlink_to("study")
         self.refused("it lies among the runs", place="link/in")
         with self.assertRaisesRegex(Unusable, "--out is the same folder"):

@@ -37,6 +37,7 @@ def check_place(word, places, report=""):
                        "folder")  # fmt: skip
     for place in places:
         other = _real(place)
+        other = other.parent if other.is_file() else other
         if own == other or own in other.parents or other in own.parents:
             raise Unusable(f"--hand-in {word}: it lies among the runs in {place}, or they lie in it, so that its "
                            "records would be read as more runs; name a folder beside them")  # fmt: skip
