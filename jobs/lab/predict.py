@@ -5,7 +5,7 @@ Runs resnet18 (--backend timed) with one rank on each host and the ring, without
 spread what else the machine does over all of them. Also records rueda bench all-reduce on the most ranks of
 --fit-ranks. Then `rueda predict --cross-validate` is fitted to the runs on --fit-ranks alone: once with alpha
 and beta from their buckets and once from the record. Prints its predictions and the medians over rounds as
-Markdown. Needs root and a build (jobs/setup.sh). docs/results/prediction.md has the results.
+Markdown. Needs root and a build (jobs/setup.sh). docs/predict.md has the results.
 """
 
 import json

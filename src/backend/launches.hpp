@@ -119,7 +119,7 @@ struct Launch {
 enum class Epilogue { none, adds, sums };
 
 /// What cuDNN has an engine for in full batches of training, if bits may vary
-/// (docs/dev/kernels.md).
+/// (docs/cuda.md#the-kernels-judged-without-a-gpu).
 constexpr Epilogue usual_epilogue(Precision precision) {
   return precision == Precision::fp32 ? Epilogue::adds : Epilogue::sums;
 }

@@ -20,7 +20,7 @@ ParameterId summed_bias(const Graph& graph, NodeId id);
 /// The batch norm whose sums the convolution `conv` can take on its way, in
 /// bf16. cuDNN's engines that do so are of an older kind (sm_80), like those
 /// with bias and residual: hence only where there is an epilogue in any case
-/// (docs/dev/kernels.md#statistics-in-the-epilogue).
+/// (docs/cuda.md#statistics-in-the-epilogue).
 std::optional<NodeId> norm_to_sum(const Graph& graph, NodeId conv);
 
 }  // namespace rueda

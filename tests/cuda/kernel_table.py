@@ -2,7 +2,7 @@
 """Judges kernels by their machine code, without a GPU: registers, spilled bytes, blocks that fit on a
 multiprocessor, loads that a thread has in flight, and what all of its threads have on their way to and from
 memory. Compares with kernels.csv beside it, and fails where a kernel became worse, keeps too little of the
-memory busy, or waits for the bus more than once. docs/dev/kernels.md says more.
+memory busy, or waits for the bus more than once. docs/cuda.md says more.
 
 usage: kernel_table.py [--write] NVCC OBJECT.o...
 
