@@ -172,8 +172,10 @@ void TrainLoop::finish_epoch(RunRecord& run) {
   position_.seconds += watch_.seconds();
   epoch_end_.finish(run, position_);
   const CheckpointEvery& every = config_.checkpoints.every;
-  if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
-      (is_over(run) && every.count > 0))
+  // A resumed run has left a checkpoint that is older than its end: started again, it would train
+  // once more from there.
+  const bool leaves_some = every.count > 0 || !run.resumptions.empty();
+  if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) || (is_over(run) && leaves_some))
     parts_.save(position_, velocities());
   if (position_.shares != plan_.sampler.shares) refit(run);
 }

@@ -444,6 +444,15 @@ class CheckpointTest(ProgramCase):
                     self.assertIn(f"the run in {name} is finished", said)
                     self.assertEqual(self.files(name), before)
 
+    def test_a_run_that_a_signal_stopped_ends_for_good(self):
+        """Without --checkpoint-every its only checkpoint was that of the signal."""
+        self.stopped(self.train("once", "RUEDA_INJECT=stop:0:2"))
+        self.completed(self.train("once", "--resume", "auto"))
+        before = self.files("once")
+        said = " ".join(self.completed(self.train("once", "--resume", "auto")).said.split())
+        self.assertIn("the run in once is finished", said)
+        self.assertEqual(self.files("once"), before)
+
     def test_auto_begins_where_there_is_nothing_and_ends_where_all_is_done(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
         self.killed(self.train("auto", *auto, "RUEDA_INJECT=kill:0:2"))
