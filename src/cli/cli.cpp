@@ -182,10 +182,11 @@ std::string see_help(const CLI::App& app) {
   return "see " + full_name(begun_command(app)) + " --help";
 }
 
-std::string known_commands(const CLI::App& app) {
-  const auto all =
-      app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
-  return joined(all | std::views::transform(&CLI::App::get_name), ", ");
+std::vector<std::string> known_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  return names;
 }
 
 /// An option that the innermost command does not have, or that stands before it.
@@ -216,8 +217,12 @@ std::string no_command(const CLI::App& app, const CLI::App& begun, const std::st
   std::string of;
   if (&begun != &app) of = " of " + begun.get_name();
   std::string text = "a command" + of + " is missing";
-  if (!word.empty()) text = "'" + printable(word) + "' is not a command" + of;
-  return text + ": give one of " + known_commands(begun);
+  const std::vector<std::string> known = known_commands(begun);
+  if (!word.empty()) {
+    text = "'" + printable(word) + "' is not a command" + of;
+    if (const std::string hint = did_you_mean(word, known); !hint.empty()) return text + hint;
+  }
+  return text + ": give one of " + joined(known, ", ");
 }
 
 /// CLI11's message, or a plainer one where CLI11 names no remedy.

@@ -18,6 +18,9 @@ constexpr std::array<std::string_view, 3> kCommandsOwn = {"help", "help-all", "c
 
 constexpr const char* kHelpAll = "--help-all";
 
+/// The topic of `--help` that has no options: the words at the end of a run.
+constexpr const char* kResultTopic = "result";
+
 class HelpFormatter final : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool positional) const override {
     std::string text = option->get_description();
@@ -56,6 +59,7 @@ std::vector<std::string> topics() {
     const std::string topic = topic_of(option.group);
     if (std::ranges::count(found, topic) == 0) found.push_back(topic);
   }
+  found.emplace_back(kResultTopic);
   return found;
 }
 
@@ -110,6 +114,7 @@ std::string help_text(CLI::App& app, const std::vector<std::string>& arguments) 
   if (app.got_subcommand("train") && !all) {
     CLI::App& train = *app.get_subcommand("train");
     const std::string topic = asked_topic(arguments);
+    if (topic == kResultTopic) return result_terms();
     if (topic.empty())
       show_first(train);
     else

@@ -1,5 +1,6 @@
 #include "commands/watch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ostream>
 #include <thread>
@@ -14,23 +15,30 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAgain(200);
 
-/// Over the last one, line by line, so that nothing flickers.
-std::string redrawn(const std::string& text) {
-  std::string screen = "\x1b[H";
+/// Over the last one, line by line, so that nothing flickers; the head stays where there are more
+/// than `rows` lines. The terminal cuts a word that is too long, and wraps again afterwards.
+std::string redrawn(const std::string& text, int rows) {
+  std::string screen = "\x1b[?7l\x1b[H";
+  int line = 1;
   for (const char c : text) {
+    if (c == '\n' && ++line >= rows) break;
     if (c == '\n') screen += "\x1b[K";  // what the last one had here
     screen += c;
   }
-  return screen + "\x1b[J";
+  return screen + "\x1b[J\x1b[?7h";
 }
 
 /// A screen at every interval until the run has ended.
-void show_screens(const WatchOptions& options, RunStatus status, std::ostream& out) {
+void show_screens(const WatchOptions& options, RunStatus status, const Terminal& terminal,
+                  std::ostream& out) {
   StatusSilence silence;
+  const bool colours = Terminal::has_colours();
   out << "\x1b[2J";
   for (;;) {
     const double silent = silence.look(to_json(status), steady_seconds());
-    out << redrawn(status_text(status, silent, true)) << std::flush;
+    const auto columns = std::size_t(std::max(terminal.width() - 1, 1));
+    const std::string text = status_text(status, silent, colours, columns);
+    out << redrawn(text, terminal.height()) << std::flush;
     if (status.outcome != "running") return;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
     status = read_status(options.run_directory);
@@ -63,12 +71,13 @@ void validate(const WatchOptions& options) {
 void run_command(const WatchOptions& options, std::ostream& out) {
   if (options.json != "-") check_output_file("--json", options.json);
   const RunStatus status = read_status(options.run_directory);
+  const Terminal terminal = Terminal::of_stdout();
   if (options.json == "-")
     out << to_json(status);
   else if (!options.json.empty())
     write_output(options.json, to_json(status));
-  else if (!options.once && Terminal::of_stdout().interactive())
-    show_screens(options, status, out);
+  else if (!options.once && terminal.interactive())
+    show_screens(options, status, terminal, out);
   else
     show_once(options, status, out);
 }

@@ -20,6 +20,7 @@ namespace rueda {
 namespace {
 
 constexpr int kDefaultWidth = 80;
+constexpr int kDefaultHeight = 24;
 constexpr int kOpenTerminal = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 
 std::string environment(const char* name) {
@@ -37,6 +38,14 @@ bool is_set(const char* name) {
 constexpr std::array kOutputSettings = {
     "OMPI_MCA_orte_tag_output", "OMPI_MCA_orte_timestamp_output", "OMPI_MCA_orte_xml_output",
     "OMPI_MCA_orte_output_filename"};
+
+/// Zeros where it is not known.
+winsize size_of(const std::string& terminal) {
+  const OpenFile file(terminal, kOpenTerminal);
+  winsize size{};
+  if (file.fd() < 0 || ::ioctl(file.fd(), TIOCGWINSZ, &size) != 0) return {};
+  return size;
+}
 
 std::string stdout_of(const std::string& process) { return "/proc/" + process + "/fd/1"; }
 
@@ -116,11 +125,19 @@ int Terminal::width() const {
   std::string_view rest = text;
   const int wanted = take_number<int>(rest).value_or(0);
   if (rest.empty() && wanted > 0) return wanted;
-  const OpenFile file(path_, kOpenTerminal);
-  winsize size{};
-  const bool known = file.fd() >= 0 && ::ioctl(file.fd(), TIOCGWINSZ, &size) == 0;
-  if (known && size.ws_col > 0) return size.ws_col;
-  return kDefaultWidth;
+  const winsize size = size_of(path_);
+  return size.ws_col > 0 ? size.ws_col : kDefaultWidth;
+}
+
+int Terminal::height() const {
+  const winsize size = size_of(path_);
+  return size.ws_row > 0 ? size.ws_row : kDefaultHeight;
+}
+
+bool Terminal::has_colours() {
+  if (!environment("NO_COLOR").empty()) return false;
+  return !environment("COLORTERM").empty() ||
+         environment("TERM").find("256color") != std::string::npos;
 }
 
 ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {

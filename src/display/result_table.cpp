@@ -1,6 +1,8 @@
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -34,30 +36,6 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds 
 
 Texts spread_cells(const std::string& name, const Spread& s, std::string (*text)(double)) {
   return {name, text(s.mean), text(s.min), text(s.max)};
-}
-
-/// A dash where there is no score.
-struct ScoreCells {
-  std::string loss = "-";
-  std::string accuracy = "-";
-};
-
-ScoreCells cells_of(const Score& score) {
-  return {metric_text(score.loss), metric_text(score.accuracy)};
-}
-
-std::string epoch_table(const RunRecord& run) {
-  if (run.epochs.empty()) return "No epoch finished.\n";
-  TextTable table(std::vector<Align>(7, Align::right), 2);
-  table.add({"epoch", "loss", "accuracy", "val_loss", "val_accuracy", "seconds", "images/s"});
-  for (const EpochRecord& e : run.epochs) {
-    ScoreCells train, test;
-    if (!run.timed) train = cells_of(e.train);
-    if (e.test) test = cells_of(*e.test);
-    table.add({std::to_string(e.epoch), train.loss, train.accuracy, test.loss, test.accuracy,
-               seconds_text(e.seconds), rate_text(e.images_per_second)});
-  }
-  return "Epochs\n" + table.text();
 }
 
 /// The full steps of the steady epochs (true); the partial ones if there are no full ones.
@@ -97,7 +75,8 @@ std::string time_table(const RunRecord& run) {
   if (b.steps == 0) return "";  // an earlier process of an older version took them all
   TextTable table = number_table({"ms per step", "mean", "min", "max", "share"});
   for (std::size_t p = 0; p < kPhases; ++p)
-    add_part(table, kPhaseNames[p], b.phases[p], b.step.mean);
+    if (b.phases[p].max > 0)  // resident images are not copied
+      add_part(table, kPhaseNames[p], b.phases[p], b.step.mean);
   add_part(table, "step", b.step, b.step.mean);
   std::string size = "partial step";
   if (full) size = fmt::format("full step of {} images", run.global_batch);
@@ -110,31 +89,25 @@ std::string time_table(const RunRecord& run) {
   return text;
 }
 
-/// Where the ranks' time went that was no work.
-std::string efficiency_table(const RunRecord& run) {
+/// The share of the ranks' time that was work, its factors, and what the least of them lost.
+std::string efficiency_text(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
   if (steady.ranks < 2 || !std::isfinite(e.parallel())) return "";
-  TextTable table({Align::left, Align::right, Align::left}, 2);
-  table.add({"parallel efficiency", fmt::format("{:.1f} %", 100 * e.parallel()),
-             "useful time; the product of the others"});
-  for (const auto& [name, share, meaning] :
-       {std::tuple("load balance", e.load_balance(), "low: some ranks always have more to do"),
-        {"serialisation", e.serialisation(), "low: ranks take turns in being late"},
-        {"transfer", e.transfer(), "low: steps wait for messages"}}) {
-    std::string cause;
-    if (share < kNothingLost) cause = meaning;
-    table.add({name, fmt::format("{:.1f} %", 100 * share), cause});
+  const std::array factors = {
+      std::tuple("load balance", e.load_balance(), "some ranks always have more to do"),
+      std::tuple("serialisation", e.serialisation(), "ranks take turns in being late"),
+      std::tuple("transfer", e.transfer(), "steps wait for messages")};
+  Texts shown;
+  auto [worst, least, cause] = factors.front();
+  for (const auto& [name, share, meaning] : factors) {
+    shown.push_back(fmt::format("{} {:.1f} %", name, 100 * share));
+    if (share < least) std::tie(worst, least, cause) = std::tie(name, share, meaning);
   }
-  return fmt::format("Efficiency ({})\n", epochs_text(steady)) + table.text();
-}
-
-std::string startup_table(const RunRecord& run) {
-  const auto items = startup_items(run.ranks);
-  if (items.empty()) return "";
-  TextTable table = number_table({"seconds", "mean", "min", "max"});
-  for (const auto& [name, s] : items) table.add(spread_cells(name, s, seconds_text));
-  return "Start-up\n" + table.text();
+  std::string text = fmt::format("{:.1f} % = {}", 100 * e.parallel(), fmt::join(shown, " x "));
+  if (least < kNothingLost) text += fmt::format("; {} is least: {}", worst, cause);
+  return text;
 }
 
 /// Of the training steps.
@@ -164,12 +137,11 @@ std::string device_table(const RunRecord& run) {
   return "GPUs\n" + table.text();
 }
 
-/// The input mode, and the work on batches during the same steps, hidden or not.
+/// The work on batches during the same steps, hidden or not; the start block has the input mode.
 std::string input_text(const RunRecord& run, const StepBreakdown& b) {
-  std::string text = input_mode_text(run.config);
-  if (run.epochs.empty() || run.config.data.input == InputMode::resident) return text;
-  text += fmt::format("; per step preparing {} ms of all workers together",
-                      milliseconds(b.prepare.mean));
+  if (run.epochs.empty() || run.config.data.input == InputMode::resident) return "";
+  std::string text =
+      fmt::format("per step preparing {} ms of all workers together", milliseconds(b.prepare.mean));
   if (b.copy_bytes.mean == 0) return text;
   text += fmt::format(", copying {} in {} ms", bytes_text(b.copy_bytes.mean),
                       milliseconds(b.copy.mean));
@@ -183,10 +155,9 @@ std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
   if (b.steps == 0 || ranks < 2) return "";
   const auto bytes = double(run.gradient_bytes);
   std::string text =
-      fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
-                  bytes_text(bytes), milliseconds(b.busy.mean), milliseconds(b.wait.mean),
-                  milliseconds(b.transfer.mean), milliseconds(b.add.mean),
-                  milliseconds(b.phases[kAllReduce].mean));
+      fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}", bytes_text(bytes),
+                  milliseconds(b.busy.mean), milliseconds(b.wait.mean),
+                  milliseconds(b.transfer.mean), milliseconds(b.add.mean));
   if (const auto rate = bandwidth(bytes, b.slowest_busy, ranks))
     text += fmt::format("; algbw {:.3g} GB/s, busbw {:.3g} GB/s", rate->algbw, rate->busbw);
   return text;
@@ -241,6 +212,13 @@ std::string own_advice(const RunRecord& run, const StepBreakdown& b) {
   return all_reduce_advice(run, b);
 }
 
+std::string outcome(const RunRecord& run) {
+  if (run.failure.empty() && ended_diverged(std::span(run.epochs), run.classes))
+    return run.outcome + ", but training diverged: lower --lr";
+  if (run.failure.empty()) return run.outcome;
+  return run.outcome + ": " + run.failure;
+}
+
 /// Of all processes; "not known" after a checkpoint of an older version.
 std::string whole_time(const RunRecord& run) {
   if (std::isnan(run.total_seconds)) return "not known: an older version began the run";
@@ -249,34 +227,17 @@ std::string whole_time(const RunRecord& run) {
   return fmt::format("{} in {} processes", text, run.resumptions.size() + 1);
 }
 
-std::string outcome(const RunRecord& run) {
-  if (run.failure.empty() && ended_diverged(std::span(run.epochs), run.classes))
-    return run.outcome + ", but training diverged: lower --lr";
-  if (run.failure.empty()) return run.outcome;
-  return run.outcome + ": " + run.failure;
-}
-
-std::string startup_time(const RunRecord& run) {
-  const std::string text = with_unit(startup_seconds(run.ranks));
-  if (run.resumptions.empty()) return text;
-  return text + " of the last process";
-}
-
-std::string training_time(const RunRecord& run) {
-  return with_unit(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch");
-}
-
-std::string evaluation_time(const RunRecord& run) {
-  if (run.epochs.empty()) return "";
-  return with_unit(evaluation_seconds(run));
-}
-
-/// Of the whole run; empty where an older version trained some of it.
-std::string bookkeeping_time(const RunRecord& run) {
-  const double seconds = bookkeeping_seconds(run);
-  if (run.epochs.empty() || std::isnan(seconds)) return "";
-  return fmt::format("{} between steps, of these {} comparing clocks", with_unit(seconds),
-                     with_unit(clock_seconds(run)));
+/// The whole time and its parts that are known; bookkeeping is not where an older version trained.
+std::string times(const RunRecord& run) {
+  Texts parts = {"start-up " + with_unit(startup_seconds(run.ranks))};
+  if (!run.resumptions.empty()) parts.back() += " of the last process";
+  parts.push_back(fmt::format("training {} in {}", with_unit(training_seconds(run)),
+                              counted(run.epochs.size(), "epoch")));
+  if (!run.epochs.empty()) parts.push_back("evaluation " + with_unit(evaluation_seconds(run)));
+  const double bookkeeping = bookkeeping_seconds(run);
+  if (!run.epochs.empty() && !std::isnan(bookkeeping))
+    parts.push_back(fmt::format("between steps {}", with_unit(bookkeeping)));
+  return fmt::format("{}: {}", whole_time(run), fmt::join(parts, ", "));
 }
 
 std::string longest_gap(const RunRecord& run) {
@@ -305,50 +266,61 @@ std::string last_hash(const RunRecord& run) {
   return run.epochs.back().parameter_hash;
 }
 
+std::string files(const RunRecord& run) {
+  const std::string folder = run.config.output.run_dir + "/";
+  const auto name = [&folder](const std::string& path) {
+    return ", " + one_line(path.starts_with(folder) ? path.substr(folder.size()) : path);
+  };
+  std::string text = one_line(folder) + kRunJsonName + ", *.csv";
+  if (!run.checkpoints.empty()) text += name(run.checkpoints.back().path) + "/";
+  if (!run.kept_weights.empty()) text += name(run.kept_weights);
+  return text;
+}
+
 std::string totals(const RunRecord& run) {
   const StepBreakdown b = shown_steps(run).first;
-  return "Totals\n" + entry("outcome", outcome(run)) + entry("start-up", startup_time(run)) +
-         entry("training", training_time(run)) + entry("steady epoch", steady(run)) +
-         entry("evaluation", evaluation_time(run)) + entry("bookkeeping", bookkeeping_time(run)) +
-         entry("all together", whole_time(run)) + entry("target", target(run)) +
+  return entry("outcome", outcome(run) + "; " + times(run)) + entry("steady epoch", steady(run)) +
+         entry("efficiency", efficiency_text(run)) + entry("target", target(run)) +
          entry("noise scale", noise_text(run)) + entry("energy", energy_text(run)) +
          entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
          entry("images/rank", images_per_rank(run)) + entry("audit", audit_text(run)) +
          entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
-         entry("advice", own_advice(run, b)) + entry("parameter hash", last_hash(run));
+         entry("advice", own_advice(run, b)) + entry("parameter hash", last_hash(run)) +
+         entry("files", files(run)) + entry("terms", "rueda train --help result");
 }
-
-std::string files(const RunRecord& run) {
-  const std::string where = one_line(run.config.output.run_dir);
-  std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n  {0}/{4}\n", where,
-                                 kRunJsonName, kEpochsCsvName, kRanksCsvName, kStepsCsvName);
-  if (!run.checkpoints.empty()) text += "  " + one_line(run.checkpoints.back().path) + "/\n";
-  if (!run.kept_weights.empty()) text += "  " + one_line(run.kept_weights) + "\n";
-  return text;
-}
-
-constexpr const char* kDefinitions =
-    "Epoch seconds: training steps only, slowest rank, without evaluation and start-up. Steady: "
-    "median of the epochs after the first. Mean, min, max: over ranks. all_reduce: what a step "
-    "waited for it (exposed); busy: inside it, hidden or not. GB = 10^9 bytes; algbw = bytes / "
-    "slowest rank's busy time; busbw = algbw x 2(P-1)/P. More: docs/metrics.md.";
 
 }  // namespace
 
+std::string result_terms() {
+  const auto term = [](const char* name, const char* text) {
+    return paragraph(std::string("  ") + name, kIndent, text);
+  };
+  return paragraph(
+             "", 0,
+             "What the words at the end of a run mean. run.json has all of it, and each epoch, "
+             "the start-up by item and each rank; definitions: docs/metrics.md.") +
+         "\n" + term("mean, min, max", "over ranks") +
+         term("all_reduce", "what a step waited for the sum of the gradients (exposed)") +
+         term("training", "steps only, slowest rank, without evaluation and start-up") +
+         term("between steps", "bookkeeping, of which comparing clocks is a part") +
+         term("steady epoch", "median of the epochs after the first") +
+         term("efficiency",
+              "useful time of all ranks. Load balance low: some ranks always have more to do; "
+              "serialisation low: ranks take turns in being late; transfer low: steps wait for "
+              "messages") +
+         term("all-reduce",
+              "busy: the time inside it, hidden or not; GB = 10^9 bytes; algbw = bytes / slowest "
+              "rank's busy time; busbw = algbw x 2(P-1)/P") +
+         term("parameter hash", "equal on all ranks; equal runs have equal ones");
+}
+
 /// Blocks with a blank line between them; empty ones leave no gap.
 std::string result_table(const RunRecord& run) {
-  std::string warning;
+  std::string warning, none;
   if (run.timed) warning = paragraph("", 0, timed_text(run));
-  Texts blocks = {warning,
-                  epoch_table(run),
-                  time_table(run),
-                  efficiency_table(run),
-                  layer_table(run.profile),
-                  startup_table(run),
-                  device_table(run),
-                  totals(run),
-                  files(run),
-                  paragraph("", 0, kDefinitions)};
+  if (run.epochs.empty()) none = "No epoch finished.\n";
+  Texts blocks = {warning, layer_table(run.profile), device_table(run),
+                  none + time_table(run) + totals(run)};
   std::erase(blocks, "");
   return fmt::format("{}", fmt::join(blocks, "\n"));
 }

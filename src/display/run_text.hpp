@@ -30,6 +30,10 @@ class Terminal {
   /// Columns now: the environment's COLUMNS if it is a positive number, else
   /// what the terminal says, else 80.
   int width() const;
+  /// Rows now: what the terminal says, else 24.
+  int height() const;
+  /// Whether it shows the 256 colours of xterm, by TERM, and NO_COLOR (no-color.org) is not set.
+  static bool has_colours();
 
  private:
   std::string path_;
@@ -82,15 +86,18 @@ std::string epoch_line(const EpochRecord& epoch, std::size_t epochs, std::size_t
 /// eight lines, hosts share lines too.
 std::string start_block(const RunRecord& run);
 
-/// The text at the end of a run: epochs, the time of a step by phases (steady
-/// epochs, full steps), start-up, totals, communication, files, definitions.
+/// The text at the end of a run: the time of a step by
+/// phases (steady epochs, full steps), totals, communication, files. Epochs have had their lines.
 /// Leaves out what a run without a finished epoch does not have.
 std::string result_table(const RunRecord& run);
+/// What the words in it mean.
+std::string result_terms();
 
 /// How far a run is, one screen: where it stands, its step by phases, what of
 /// its time was useful, and a character for each rank, from . (even) to @ (slow).
-/// `silent`: as StatusSilence says. `colours`: of a terminal.
-std::string status_text(const RunStatus& status, double silent, bool colours);
+/// `silent`: as StatusSilence says. `colours`: of a terminal. Texts are folded at `columns`.
+std::string status_text(const RunStatus& status, double silent, bool colours,
+                        std::size_t columns = 80);
 
 /// The gradient noise scale of an epoch for people, or why it is not determined; empty where it was
 /// not measured.

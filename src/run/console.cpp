@@ -108,7 +108,9 @@ void Console::begin(const RunRecord& run) {
 
 void Console::end(const RunRecord& run) {
   write_files(run);
-  say(result_table(run));
+  std::string table = result_table(run);
+  table.pop_back();  // a prompt follows, which needs its line of the screen
+  say(table);
   if (run.outcome != "stopped") return;
   say("\nStopped as asked; nothing is lost. Go on with: rueda train --resume " +
       run.config.output.run_dir);

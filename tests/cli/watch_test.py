@@ -4,10 +4,15 @@
 usage: watch_test.py RUEDA MPIEXEC [CASE...]
 """
 
+import fcntl
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
@@ -140,6 +145,34 @@ class Watch(ProgramCase):
                     writer.join()
                 self.assertIn("running since", seen.out)
         self.assertIn("nothing came for", self.completed(self.program.run("watch", "shifted", "--once")).out)
+
+    def screen(self, columns, rows, **variables):
+        """All that watch writes to a terminal of this size; the run has ended, so it is one screen."""
+        controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        given = {name: text for name, text in environment(variables).items() if name not in ("COLUMNS", "COLORTERM")}
+        try:
+            subprocess.run([self.program.binary, "watch", "seen"], cwd=self.folder, env=given, stdin=terminal, stdout=terminal,
+                           check=True, timeout=self.program.time_limit)  # fmt: skip
+            return os.read(controller, 1 << 16).decode()
+        finally:
+            os.close(controller)
+            os.close(terminal)
+
+    def test_terminals(self):
+        """Colours where they are shown and wanted; a small one keeps the head, and each line in one line."""
+        self.completed(self.program.run_ranks(2, "train", *TIMED, "--epochs", "1", "--run-dir", "seen"))
+        self.assertIn("\x1b[30;48;5;", self.screen(80, 24, TERM="xterm-256color", NO_COLOR=""))
+        for variables in ({"TERM": "vt100", "NO_COLOR": ""}, {"TERM": "xterm-256color", "NO_COLOR": "1"}):
+            for columns, rows in ((80, 24), (76, 24), (60, 10), (40, 10)):
+                with self.subTest(columns=columns, **variables):
+                    text = self.screen(columns, rows, **variables)
+                    self.assertEqual(set(re.findall(r"\x1b\[[^A-Za-z]*[A-Za-z]", text)),
+                                     {"\x1b[2J", "\x1b[?7l", "\x1b[H", "\x1b[K", "\x1b[J", "\x1b[?7h"})  # fmt: skip
+                    lines = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", text).splitlines()
+                    self.assertTrue(lines[0].startswith("resnet20, 2 ranks, "), lines)
+                    self.assertLess(len(lines), rows)
+                    self.assertLess(max(map(len, lines)), columns)
 
     def test_bad_files(self):
         run_dir = self.completed(self.start(1, *TIMED, "--epochs", "1")).run_dir

@@ -343,7 +343,7 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
       {{"evaluate", "runs/a"},
        "unexpected argument runs/a: did you mean --init-weights runs/a?",
        ""},
-      {{"tarin"}, "'tarin'", "doctor, synth, summary, train"},
+      {{"tarin"}, "'tarin'", "did you mean train?"},
       {{"train", "--epochs"}, "--epochs takes a value", ""},
       {{"train", "--epochs", "2.5"}, "--epochs: '2.5'", ""},
       {{"train", "--epochs", "-3"}, "--epochs: '-3'", ""},

@@ -55,7 +55,10 @@ void check_all(const std::string& begin, const std::vector<Refused>& cases) {
 TEST_CASE("refused: the program and train", "[command_line][refusals]") {
   const test::ScratchDirectory folder;
   check_all("", {{"", "a command is missing", "doctor, synth, summary, train"},
-                 {"tarin", "'tarin'", "doctor, synth, summary, train"}});
+                 {"tarin", "'tarin'", "did you mean train?"},
+                 {"reprot", "'reprot'", "did you mean report?"},
+                 {"forecasts", "'forecasts'", "give one of doctor"},  // hidden
+                 {"nonsense", "'nonsense'", "give one of doctor, synth, summary, train"}});
   check_all("train", {{"--model resnet19", "resnet19", "resnet20"},
                       {"--config /dev/zero", "/dev/zero"},
                       {"--checkpoint-every 5", "--checkpoint-every", "50steps"},

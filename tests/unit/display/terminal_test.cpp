@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <limits>
 #include <map>
@@ -260,6 +261,37 @@ TEST_CASE("status: 1,024 ranks fit one screen", "[status]") {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
   }
+}
+
+TEST_CASE("status: each line fits a narrow terminal, and no word is lost", "[status]") {
+  RunStatus s = status_of(70, 35);
+  const auto words = [](std::string text) {
+    std::erase_if(text, [](char c) { return std::isspace(c) || c == '=' || c == '>'; });
+    return text.substr(text.find("msperstep"), text.find("ranks,useful") - text.find("msperstep"));
+  };
+  const std::string wide = status_text(s, 0, false);
+  for (const std::size_t columns : {40, 60, 76, 80}) {
+    const std::string text = status_text(s, 0, false, columns);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) CHECK(line.size() <= columns);
+    CHECK(words(text) == words(wide));
+    CHECK(std::ranges::count(text, '.') >= 70);  // a character for each rank
+  }
+}
+
+TEST_CASE("colours are for terminals that have them, and nobody who refuses them", "[status]") {
+  const auto colours = [](const char* term, const char* true_colour, const char* refused) {
+    return in_child(-1, [&] {
+      ::setenv("TERM", term, 1);
+      ::setenv("COLORTERM", true_colour, 1);
+      ::setenv("NO_COLOR", refused, 1);
+      return int(Terminal::has_colours());
+    });
+  };
+  CHECK(colours("xterm-256color", "", "") == 1);
+  CHECK(colours("xterm-kitty", "truecolor", "") == 1);
+  CHECK(colours("xterm-256color", "truecolor", "1") == 0);
+  CHECK(colours("vt100", "", "") == 0);
 }
 
 TEST_CASE("status: a run that evaluates says so", "[status]") {
