@@ -85,7 +85,7 @@ int run(const std::vector<std::string>& words) {
   }
   // A person who tries the program wants its help; to a script a missing command stays an error.
   if (words.size() == 1 && speaks_for_all())
-    std::cerr << std::get<PrintText>(parse({"--help"})).text << '\n';
+    std::cerr << harmless(std::get<PrintText>(parse({"--help"})).text) << '\n';
   std::vector<std::string> shown;
   std::ranges::transform(words, std::back_inserter(shown), shell_word);
   const std::string command_line = fmt::format("{}", fmt::join(shown, " "));
