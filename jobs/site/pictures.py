@@ -73,7 +73,7 @@ def draw_simulated(picture):
 CHARTS_KEPT = {
     "pictures/cpu-study-speedup.png": (of_study("weak-speedup"), STUDY, OF_LINES),
     "pictures/cpu-study-phases.png": (of_study("resnet18-16-per-rank-ring-phases"), STUDY, [*OF_CHARTS, CHARTS + "phases.py"]),
-    "pictures/learning-speedup.png": (of_study("resnet20-16-per-rank-ring-learning-speedup"), STUDY,
+    "pictures/learning-speedup.png": (of_study("resnet18-16-per-rank-ring-learning-speedup"), STUDY,
                                       [*OF_LINES, CHARTS + "learning.py"]),
     "pictures/learning.png": (draw_learning, RESULTS / "learning.csv",
                               ["jobs/check/learning_plot.py", CHARTS + "chart.py", CHARTS + "style.py"]),
