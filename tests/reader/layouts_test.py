@@ -427,6 +427,17 @@ class Homework(LayoutCase):
         self.assertEqual(cell(table, 0, "marks"), None)
         self.assertEqual(set(cell(table, 1, "marks").split("; ")), {"disturbed", "more threads than cores"})
 
+    def test_a_batch_without_a_run_on_one_rank_has_its_own_formula_and_no_mark_of_one_rank(self):
+        points = [observation(1, 64, 10), observation(2, 64, 6), observation(2, 32, 8), observation(4, 32, 5)]
+        points[2].disturbed = True
+        tables = nyu(points)
+        notes = "\n".join(find(tables, "nyu_table_1").notes)
+        self.assertIn("Batch 32 per GPU: No run on one rank: speedup S(P) = 2 T(2) / T(P)", notes)
+        self.assertIn("Batch 64 per GPU: Speedup S(P) = T(1) / T(P)", notes)
+        self.assertNotIn("Batch 32", "\n".join(find(tables, "nyu_table_2").notes))  # which derives nothing of it
+        marks = [at for at, column in enumerate(find(tables, "nyu_communication").columns) if column.key == "marks"]
+        self.assertNotIn("one rank", str([row[marks[0]] for row in find(tables, "nyu_communication").rows]))
+
     def test_runs_are_missing(self):
         # Communication below 0 has no bandwidth.
         tables = nyu([observation(1, 64, 10), observation(2, 64, 4)])

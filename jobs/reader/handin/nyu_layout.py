@@ -86,7 +86,10 @@ def _figures_of(series, figures):
 
 
 def _base_marks(series, points):
-    """What limits the run on one rank, from which these points are derived, and not each of them as well."""
+    """What limits the run on one rank, from which these points are derived, and not each of them as well; nothing where the
+    series begins on more ranks."""
+    if series.points[0].ranks() != 1:
+        return ""
     shown = [marks_of(one.point).split("; ") for one in points]
     own = marks_of(series.points[0].point).split("; ")
     return ", ".join(mark for mark in own if mark and not all(mark in marks for marks in shown))
@@ -165,7 +168,7 @@ def _base_note(group):
     marks = [f"{batch}: {words}" for batch, words in marks if words]
     if not marks:
         return []
-    return [f"Of the runs on the fewest ranks, from which these figures are derived: {'. '.join(marks)}."]
+    return [f"Of the runs on one rank, from which these figures are derived: {'. '.join(marks)}."]
 
 
 def _formulas(group):
@@ -192,13 +195,22 @@ def _bandwidth_notes(group):
     return [*notes, f"Steps of an epoch, by batch x ranks: {', '.join(steps)}."]
 
 
+def _speedup_notes(group):
+    """The formulas, each with its batches where not all begin on as many ranks."""
+    batches = {}  # by formula
+    for one in group:
+        batches.setdefault(speedup_note(one.series), []).append(_batch_word(one.series))
+    notes = [note if len(batches) == 1 else f"{', '.join(words)}: {note}" for note, words in batches.items()]
+    return [*notes[:-1], notes[-1] + " The homework's other definition is P x speedup."]
+
+
 def _time_table(group):
     series = group[0].series
     parts = [part for part in _TIMES if part[0] != "unloaded_s" or not math.isnan(loading_of(group[0].points[0]))]
     table = _wide_table(group, 1, "Part 2, table {number}: time and speedup", parts, 1)
     table.notes = [_FIXED[series.scaling],
                    "Time: an epoch after the first, loading of data included where nothing is said.",
-                   speedup_note(series) + " The homework's other definition is P x speedup."]
+                   *_speedup_notes(group)]
     return table
 
 
