@@ -266,14 +266,12 @@ std::string last_hash(const RunRecord& run) {
   return run.epochs.back().parameter_hash;
 }
 
+/// Whole paths, to be copied.
 std::string files(const RunRecord& run) {
-  const std::string folder = run.config.output.run_dir + "/";
-  const auto name = [&folder](const std::string& path) {
-    return ", " + one_line(path.starts_with(folder) ? path.substr(folder.size()) : path);
-  };
-  std::string text = one_line(folder) + kRunJsonName + ", *.csv";
-  if (!run.checkpoints.empty()) text += name(run.checkpoints.back().path) + "/";
-  if (!run.kept_weights.empty()) text += name(run.kept_weights);
+  const std::string folder = one_line(run.config.output.run_dir) + "/";
+  std::string text = folder + kRunJsonName + ", " + folder + "*.csv";
+  if (!run.checkpoints.empty()) text += ", " + one_line(run.checkpoints.back().path) + "/";
+  if (!run.kept_weights.empty()) text += ", " + one_line(run.kept_weights);
   return text;
 }
 

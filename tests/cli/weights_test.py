@@ -80,7 +80,7 @@ class WeightsTest(ProgramCase):
         self.assertEqual(floats, 269_722 + 1_376)
 
     def test_the_run_says_where_they_are(self):
-        self.assertRegex(self.first.out, r"(?m)^  w\.safetensors$")
+        self.assertRegex(self.first.out, r"(?m)^  files +first/run\.json, first/\*\.csv, w\.safetensors$")
         config = self.program.record("first")["config"]
         self.assertEqual((config["save-weights"], config["init-weights"]), ("w.safetensors", None))
 
@@ -98,7 +98,7 @@ class WeightsTest(ProgramCase):
     def test_a_run_keeps_its_weights_and_evaluate_takes_them(self):
         words = ("--run-dir", "kept", "--eval-every", "1", "--global-batch", "23", "--overwrite")
         result = self.completed(self.train(*words, ranks=2))
-        self.assertIn("  kept/weights.safetensors", result.out)
+        self.assertRegex(result.out, r"(?m)^  files +kept/run\.json, kept/\*\.csv, kept/weights\.safetensors$")
         epoch = self.program.record("kept")["epochs"][-1]
         asked = ("evaluate", "--init-weights", "kept", "--threads", "1", "--json", "e.json")
         for ranks in (1, 2):  # model, pixels, data and batch are those of the run

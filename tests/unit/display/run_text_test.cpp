@@ -183,7 +183,7 @@ TEST_CASE("both texts: a run that computes nothing says so first", "[start_block
              StartsWith("NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms for"));
 }
 
-TEST_CASE("result table: neither epochs nor the legend, and files in one line", "[result_table]") {
+TEST_CASE("result table: neither epochs nor the legend, and files in one entry", "[result_table]") {
   RunRecord run = test::sample_run();
   run.config.output.run_dir = "runs/resnet20-np2-1";
   run.kept_weights = "runs/resnet20-np2-1/weights.safetensors";
@@ -194,7 +194,10 @@ TEST_CASE("result table: neither epochs nor the legend, and files in one line", 
   noise.high = 500;
   const std::string text = result_table(run);
   for (const std::string& line : lines_of(text)) CHECK(line.size() <= 80);
-  check(text, {"runs/resnet20-np2-1/run.json, *.csv, weights.safetensors terms", "noise scale 412"},
+  check(text,
+        {"runs/resnet20-np2-1/run.json, runs/resnet20-np2-1/*.csv, "
+         "runs/resnet20-np2-1/weights.safetensors terms",
+         "noise scale 412"},
         {"val_accuracy", "busbw ="});  // epochs had their lines, and the legend is a help
   check(result_terms(), {"busbw = algbw x 2(P-1)/P", "ranks take turns in being late"});
   for (const std::string& line : lines_of(result_terms())) CHECK(line.size() <= 80);
@@ -236,7 +239,7 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
         {"outcome completed; 4.500 s: start-up 0.887 s, training 2.800 s in 3 epochs, evaluation "
          "0.630 s steady epoch 0.850 s, 348 images/s (174 per rank) efficiency",
          "target val_accuracy 0.4 after 2.510 s all-reduce", "parameter hash 0123456789abcde3",
-         "files runs/sample/run.json, *.csv terms rueda train --help result"});
+         "files runs/sample/run.json, runs/sample/*.csv terms rueda train --help result"});
   for (EpochRecord& epoch : run.epochs) {
     epoch.bookkeeping_seconds = 0.2;
     epoch.clock_seconds = 0.01;
@@ -245,7 +248,8 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
   run.epochs[1].bookkeeping_seconds = NAN;  // of a version that did not note it
   check(result_table(run), {"evaluation 0.630 s steady epoch"});
   run.kept_weights = "runs/sample/weights.safetensors";
-  check(result_table(run), {"runs/sample/run.json, *.csv, weights.safetensors terms"});
+  check(result_table(run),
+        {"runs/sample/run.json, runs/sample/*.csv, runs/sample/weights.safetensors terms"});
   run.kept_weights.clear();
   run.checkpoints = {{.path = "a", .pause_seconds = 0.125, .write_seconds = 1},
                      {.path = "b", .pause_seconds = 0.25, .write_seconds = 2}};
