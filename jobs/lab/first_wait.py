@@ -23,20 +23,20 @@ from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table
 
 FAULTS = ("cut", "slow")
 EARLY, LATE = 8, 25  # steps of an epoch of 45 between which the fault comes
-LIMIT = 60  # seconds until then
+LIMIT = 60  # seconds until then, and of a command on a host
 
 
 def cut(host):
     for state, seconds in (("down", 3), ("up", 0)):
-        subprocess.run(["ip", "-n", host, "link", "set", "net0", state], check=True)
+        subprocess.run(["ip", "-n", host, "link", "set", "net0", state], check=True, timeout=LIMIT)
         time.sleep(seconds)
 
 
 def slow(host):
     tc = ["ip", "netns", "exec", host, "tc", "qdisc"]
-    subprocess.run([*tc, *"add dev net0 root tbf rate 2mbit burst 16kb latency 5s".split()], check=True)
+    subprocess.run([*tc, *"add dev net0 root tbf rate 2mbit burst 16kb latency 5s".split()], check=True, timeout=LIMIT)
     time.sleep(4)
-    subprocess.run([*tc, "del", "dev", "net0", "root"], check=True)
+    subprocess.run([*tc, "del", "dev", "net0", "root"], check=True, timeout=LIMIT)
 
 
 def has_begun(folder):
