@@ -59,18 +59,20 @@ inline std::vector<float> rough_sum(AllReduce& reduce, ReduceDevice& device, int
   return slice;
 }
 
-/// Whole numbers whose sums are bf16 numbers at every step: small powers of two of each other.
-inline float narrow_value(std::size_t index) { return float(index % 8 + 1); }
+/// A whole number whose multiples up to `size` are at most 256, which bf16 can hold.
+inline float narrow_value(std::size_t index, int size) {
+  return float(index % std::clamp<std::size_t>(256 / std::size_t(size), 1, 8) + 1);
+}
 
-/// Whether `reduce` sums exactly what a wire of bf16 can hold.
+/// Whether `reduce` sums exactly what a wire of bf16 can hold, over up to 256 ranks.
 inline bool sums_narrow_values(AllReduce& reduce, ReduceDevice& device, int size,
                                std::size_t length) {
   std::vector<float> values(length), slice(length, 1e6F);
-  for (std::size_t i = 0; i < length; ++i) values[i] = narrow_value(i);
+  for (std::size_t i = 0; i < length; ++i) values[i] = narrow_value(i, size);
   device.copy(slice, values);
   device.wait(sum_unread(reduce, slice, device.record()));
   for (std::size_t i = 0; i < length; ++i)
-    if (slice[i] != float(size) * narrow_value(i)) return false;
+    if (slice[i] != float(size) * narrow_value(i, size)) return false;
   return true;
 }
 
