@@ -3,9 +3,11 @@
 // With RUEDA_TEST_SLOW_DISK=SECONDS, flushing what belongs to a checkpoint that is being written
 // takes as long. With RUEDA_TEST_COUNT=FOLDER each rank leaves a file there: its calls of
 // MPI_Sendrecv (without those of a few floats, which read clocks), the floats that these sent, and
-// the most floats of an MPI_Allreduce. With RUEDA_TEST_HOLD=RANK:SENDER:NUMBER:SECONDS that rank
-// has the message of this number from the sender, counted as these calls are, so much later: as if
-// the link between them had been cut meanwhile.
+// the most floats of an MPI_Allreduce; then a line with the name, the calls and the bytes of each
+// collective that gathers, which this rank received. With
+// RUEDA_TEST_HOLD=RANK:SENDER:NUMBER:SECONDS that rank has the message of this number from the
+// sender, counted as these calls are, so much later: as if the link between them had been cut
+// meanwhile.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -43,13 +47,35 @@ bool is_of_checkpoint(int fd) {
 
 long long exchanges = 0, sent = 0, most_reduced = 0;
 
+struct Gathered {
+  long long calls = 0, bytes = 0;
+};
+std::map<std::string, Gathered> gathered;
+
+/// A collective brought this rank so many elements.
+void note_gathered(const char* call, long long count, MPI_Datatype type) {
+  int size = 0;
+  PMPI_Type_size(type, &size);
+  Gathered& known = gathered[call];
+  ++known.calls;
+  known.bytes += count * size;
+}
+
+long long sum_of(const int* counts, MPI_Comm comm) {
+  int ranks = 0;
+  PMPI_Comm_size(comm, &ranks);
+  return std::accumulate(counts, counts + ranks, 0LL);
+}
+
 void write_counts() {
   const char* folder = std::getenv("RUEDA_TEST_COUNT");
   if (folder == nullptr) return;
   int rank = -1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::ofstream(folder + ("/" + std::to_string(rank)))
-      << exchanges << ' ' << sent << ' ' << most_reduced << '\n';
+  std::ofstream file(folder + ("/" + std::to_string(rank)));
+  file << exchanges << ' ' << sent << ' ' << most_reduced << '\n';
+  for (const auto& [call, known] : gathered)
+    file << call << ' ' << known.calls << ' ' << known.bytes << '\n';
 }
 
 /// What RUEDA_TEST_HOLD says; not for this rank: no message has the number.
@@ -96,6 +122,30 @@ extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype
                              MPI_Comm comm) {
   most_reduced = std::max<long long>(most_reduced, count);
   return PMPI_Allreduce(from, to, count, type, op, comm);
+}
+
+extern "C" int MPI_Allgather(const void* from, int count, MPI_Datatype type, void* to, int each,
+                             MPI_Datatype each_type, MPI_Comm comm) {
+  int ranks = 0;
+  PMPI_Comm_size(comm, &ranks);
+  note_gathered("MPI_Allgather", static_cast<long long>(ranks) * each, each_type);
+  return PMPI_Allgather(from, count, type, to, each, each_type, comm);
+}
+
+extern "C" int MPI_Allgatherv(const void* from, int count, MPI_Datatype type, void* to,
+                              const int* counts, const int* offsets, MPI_Datatype each_type,
+                              MPI_Comm comm) {
+  note_gathered("MPI_Allgatherv", sum_of(counts, comm), each_type);
+  return PMPI_Allgatherv(from, count, type, to, counts, offsets, each_type, comm);
+}
+
+extern "C" int MPI_Gatherv(const void* from, int count, MPI_Datatype type, void* to,
+                           const int* counts, const int* offsets, MPI_Datatype each_type, int root,
+                           MPI_Comm comm) {
+  int rank = -1;
+  PMPI_Comm_rank(comm, &rank);
+  note_gathered("MPI_Gatherv", rank == root ? sum_of(counts, comm) : 0, each_type);
+  return PMPI_Gatherv(from, count, type, to, counts, offsets, each_type, root, comm);
 }
 
 extern "C" int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
