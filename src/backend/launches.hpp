@@ -94,19 +94,28 @@ struct TensorBytes {
 struct Launch {
   LaunchKind kind;
   std::vector<TensorBytes> reads, writes;
-  double flops = 0;  ///< of products
+  double flops = 0;  ///< of a product by cuDNN or cuBLAS
   double side = 0;   ///< of a convolution: the shorter side of its weights as a matrix
 
   bool is_convolution() const { return side > 0; }
-  bool uses(Tensor tensor) const {
-    const auto is = [&](const TensorBytes& t) { return t.tensor == tensor; };
-    return std::ranges::any_of(reads, is) || std::ranges::any_of(writes, is);
+  bool is_product() const { return flops > 0; }
+  bool uses(Tensor tensor) const { return has(reads, tensor) || has(writes, tensor); }
+  /// A kernel of rueda's own that sums over the rows of a batch, by channel: its last block adds up
+  /// what the others leave.
+  bool sums_rows() const {
+    if (kind == LaunchKind::norm_finish_sums) return false;
+    return has(writes, Tensor::statistics) || has(writes, Tensor::gamma_gradient) ||
+           has(writes, Tensor::bias_gradient) || has(writes, Tensor::summed_bias_gradient) ||
+           has(writes, Tensor::passed_bias_gradient);
   }
   double bytes_read() const { return sum_of(reads); }
   double bytes_written() const { return sum_of(writes); }
   Work work() const { return {flops, bytes_read() + bytes_written()}; }
 
  private:
+  static bool has(const std::vector<TensorBytes>& tensors, Tensor tensor) {
+    return std::ranges::find(tensors, tensor, &TensorBytes::tensor) != tensors.end();
+  }
   static double sum_of(const std::vector<TensorBytes>& tensors) {
     double sum = 0;
     for (const TensorBytes& t : tensors) sum += t.bytes;

@@ -32,12 +32,6 @@ constexpr auto kPartNames =
     std::to_array({"convolutions", "batch norm: statistics", "batch norm: apply",
                    "batch norm: gradient sums", "batch norm: input gradient", "all others"});
 
-// What launches took on an H100, and is assumed of other GPUs (docs/results/h100.md).
-constexpr double kConvolutionSeconds = 3.5e-6;  ///< a launch of cuDNN's, before what it moves
-constexpr double kOtherSeconds = 7e-6;          ///< a launch of all others
-constexpr double kSumsShare = 0.5;    ///< of a copy's rate: a convolution that sums its output
-constexpr double kOtherShare = 0.84;  ///< of a copy's rate: other launches
-
 Part part_of(const Launch& launch) {
   if (launch.is_convolution()) return Part::conv;
   switch (launch.kind) {
@@ -54,12 +48,10 @@ Part part_of(const Launch& launch) {
   }
 }
 
-double planned_seconds(const Launch& launch, const Roof& roof, Precision precision) {
-  const Work work = launch.work();
-  if (!launch.is_convolution()) return kOtherSeconds + roof.seconds({work}) / kOtherShare;
-  const Roof reached{roof.flops * convolution_share(launch.side, precision),
-                     roof.bytes * (launch.uses(Tensor::sums) ? kSumsShare : 1.0)};
-  return kConvolutionSeconds + reached.seconds({work});
+/// What a launch takes besides its work.
+double fixed_seconds(const Launch& launch) {
+  if (launch.is_product()) return kProductSeconds;
+  return launch.sums_rows() ? kSumSeconds : kOtherSeconds;
 }
 
 /// What launches take; seconds of a batch.
@@ -160,6 +152,15 @@ StepCost cost_of(const Graph& graph, std::size_t batch, Precision precision, con
 
 }  // namespace
 
+double planned_seconds(const Launch& launch, const Roof& roof, Precision precision) {
+  Roof reached{roof.flops, roof.bytes * kOwnShare};
+  if (launch.is_convolution()) {
+    reached.flops *= convolution_share(launch.side, precision);
+    reached.bytes = roof.bytes * (launch.uses(Tensor::sums) ? kStatisticsShare : 1.0);
+  }
+  return fixed_seconds(launch) + reached.seconds({launch.work()});
+}
+
 std::string roofline_text(const SummaryOptions& options) {
   const Roof roof = roof_of_user(options.roofline, options.train.device.precision);
   const std::size_t batch = options.train.batch.per_rank;
@@ -182,12 +183,12 @@ std::string roofline_text(const SummaryOptions& options) {
              "the minimum work, with the usual fusions, at the rates of the GPU; per image, as "
              "all figures but launches") +
          paragraph("best", 8, "the launches of the CUDA backend at the rates of the GPU") +
-         paragraph(
-             "plan", 8,
-             "the same at the shares of these rates that launches reached on an H100 in bf16 (an "
-             "estimate for other precisions), and 3.5 us more for each convolution, 7 us for each "
-             "of "
-             "the others");
+         paragraph("plan", 8,
+                   fmt::format("the same at the shares of these rates that launches reached on an "
+                               "H100 in bf16 (an estimate for other precisions), and {} us more "
+                               "for each product, {} us for each sum over the rows of a batch, {} "
+                               "us for each of the others",
+                               kProductSeconds * 1e6, kSumSeconds * 1e6, kOtherSeconds * 1e6));
 }
 
 }  // namespace rueda
