@@ -25,6 +25,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "jobs"))
+
+from reader import start  # noqa: E402
+
 HOSTS = ROOT / "tests" / "lab" / "hosts.sh"
 PROGRAM = ROOT / "build" / "rueda"
 RUN_AGAIN = [sys.executable, str(ROOT / "jobs" / "run_again.py"), "--"]
@@ -205,4 +209,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start.run("restart", main, "see --help", needs=())

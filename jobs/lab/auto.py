@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmark import PROGRAM, ROOT, Lab, numbers, print_table
+from benchmark import PROGRAM, ROOT, Lab, numbers, print_table, start
 
 SUMS = {"one": "ring,doubling,halving,shared", "four": "ring,doubling,halving,hierarchical,hierarchical-halving"}
 SIZES = {"1k": 1e3, "10k": 1e4, "100k": 1e5, "1M": 1e6, "10M": 1e7}
@@ -144,4 +144,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start.run("auto", main, "see --help", needs=())

@@ -22,6 +22,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "jobs"))
+
+from reader import start  # noqa: E402
+
 HOSTS = ROOT / "tests" / "lab" / "hosts.sh"
 PROGRAM = ROOT / "build" / "rueda"
 BYTES = 45_000_000
@@ -183,4 +187,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start.run("benchmark", main, "see --help", needs=())

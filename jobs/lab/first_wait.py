@@ -19,7 +19,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table
+from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table, start
 
 FAULTS = ("cut", "slow")
 EARLY, LATE = 8, 25  # steps of an epoch of 45 between which the fault comes
@@ -91,4 +91,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start.run("first_wait", main, "see --help", needs=())

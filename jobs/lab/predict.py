@@ -17,7 +17,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table
+from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table, start
 
 STEPS = 3  # full ones of an epoch, before a half one
 BATCH = 64
@@ -157,4 +157,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start.run("predict", main, "see --help", needs=())

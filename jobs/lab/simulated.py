@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmark import PROGRAM, ROOT, Lab, lab_parser, link_of, numbers, print_table
+from benchmark import PROGRAM, ROOT, Lab, lab_parser, link_of, numbers, print_table, start
 
 SIMULATOR = ROOT / "build" / "tests" / "simulated-cluster"
 COMPUTE_MS = {"resnet20": 20, "resnet18": 300}
@@ -89,4 +89,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    start.run("simulated", main, "see --help", needs=())

@@ -107,6 +107,12 @@ class HostsTest(ProgramCase):
         # In its own order of additions the last bits differ, and no more.
         self.assertAlmostEqual(other["loss"], alone["epochs"][0]["loss"], delta=1e-3 * other["loss"])
 
+    def test_what_still_runs_on_a_host_ends_with_it(self):
+        with self.lab.hosts(2) as lab:
+            number = int(lab.on_host(1, "sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"))
+            self.assertTrue(Path(f"/proc/{number}").exists())
+        self.assertFalse(Path(f"/proc/{number}/exe").exists())
+
     def test_three_hosts(self):
         with self.lab.hosts(3) as lab:
             over = self.over_hosts(lab, 3, "--all-reduce", "ring")

@@ -6,7 +6,7 @@
 #   hosts.sh up N RATE DELAY        hosts 0 to N-1, e.g. up 4 1gbit 50us (one way; rate 0: no limit)
 #   hosts.sh run P -- COMMAND...    P ranks by mpirun, as many on each host, neighbours together
 #   hosts.sh exec I -- COMMAND...   the command on host I
-#   hosts.sh down                   ends what `up` made
+#   hosts.sh down                   ends what `up` made, and what runs there
 #
 # Variables, the same for all calls:
 #   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); hosts of different names are not connected
@@ -140,7 +140,11 @@ down() {
   [ -e "$folder/count" ] || return 0
   n=$(count)
   stop_wire
-  for ((i = 0; i < n; i++)); do ip netns del "$name$i" 2>/dev/null || true; done
+  for ((i = 0; i < n; i++)); do
+    # What still runs there would keep the namespace.
+    ip netns pids "$name$i" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
+    ip netns del "$name$i" 2>/dev/null || true
+  done
   rm -r "$folder"
 }
 
