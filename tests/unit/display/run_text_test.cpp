@@ -344,6 +344,16 @@ TEST_CASE("result table: advice follows from waiting, transfer and adding apart"
   check(result_table(run), shared, {"is waiting"});
   make(0.03, 0.018);  // 53 % waiting
   check(result_table(run), {"is waiting for rank 2"}, shared);
+  // Where more than half of a step is the sum between hosts, their links are worth a look first.
+  const Strings doctor = {"rueda doctor, started as this run"};
+  make(0, 0.097);  // 49 %
+  check(result_table(run), shared, doctor);
+  make(0, 0.103);  // 51 %
+  check(result_table(run), {"take 51 % of a step: rueda doctor, started as this run"}, shared);
+  const auto ranks = run.ranks;
+  for (auto& rank : run.ranks) rank.host = ranks[0].host;
+  check(result_table(run), shared, doctor);
+  run.ranks = ranks;
   // With overlap most of the sum is hidden, and nearly all of that is transfer: what is exposed is
   // divided by what the last rank waits, not in the proportions of the whole.
   make(0.06, 0.003);
