@@ -81,12 +81,14 @@ std::string sum_advice(const RunRecord& run, const StepBreakdown& b, const Expos
       100 * exposed.sum(), run.auto_all_reduce);
 }
 
-/// Where most of a step goes into sums between hosts, a link may be slow, and no setting mends that.
+/// Where most of a step goes into sums between hosts, a link may be slow, and no setting mends
+/// that.
 std::string link_advice(const RunRecord& run, const Exposed& exposed) {
   const auto is_first = [&run](const RankInfo& rank) { return rank.host == run.ranks[0].host; };
   if (exposed.sum() <= kMost || std::ranges::all_of(run.ranks, is_first)) return "";
   return fmt::format(
-      "Transfer and adding of the exposed all-reduce take {:.0f} % of a step: rueda doctor, started "
+      "Transfer and adding of the exposed all-reduce take {:.0f} % of a step: rueda doctor, "
+      "started "
       "as this run, measures the links between the hosts and names one that is slow",
       100 * exposed.sum());
 }
