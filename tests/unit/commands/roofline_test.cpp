@@ -112,13 +112,13 @@ TEST_CASE("roofline: each kind of launch takes what an H100 measured, within a t
     CHECK(plan == Approx(measured).epsilon(0.1));
     all += plan;
   };
-  check("convolutions", convolutions_of_resnet18(), 1478);
+  check("convolutions", convolutions_of_resnet18(), 1479);
   check("statistics", statistics, 190);
   check("apply", apply, 156);
   check("gradient sums", gradient_sums, 366);
   check("input gradient", input_gradient, 187);
   check("others", others, 220);
-  CHECK(all == Approx(2597).epsilon(0.05));
+  CHECK(all == Approx(2598).epsilon(0.05));
 }
 
 TEST_CASE("roofline: a launch is priced by its data", "[roofline]") {
