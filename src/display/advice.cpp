@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "display/text.hpp"
+
 namespace rueda {
 namespace {
 
@@ -41,22 +43,17 @@ std::string more_images(const RunRecord& run, std::size_t rank) {
 
 std::string waiting_advice(const RunRecord& run, const StepBreakdown& b, const Exposed& exposed) {
   if (exposed.all <= kExposedTooLong || exposed.waiting < kMost) return "";
-  const std::string text =
-      fmt::format("The exposed all-reduce takes {:.0f} % of a step, and {:.0f} % of it is waiting",
-                  100 * exposed.all, 100 * exposed.waiting);
   const LateRank& late = b.latest;
   const double waited = b.phases[kAllReduce].mean * exposed.waiting;
-  if (late.useful < kMost * waited) {
-    return text +
-           " for ranks that were late in turn; another all-reduce or bucket size would not "
-           "change that";
-  }
+  std::string whom = "ranks that were late in turn";
+  if (late.useful >= kMost * waited)
+    whom =
+        fmt::format("rank {} on {}{}, {} ms late ({} {})", late.rank, run.ranks.at(late.rank).host,
+                    more_images(run, late.rank), rate_text(late.useful * 1e3),
+                    kPhaseNames[late.phase], rate_text(late.seconds * 1e3));
   return fmt::format(
-      "{} for rank {} on {}{}, whose steps are {:.1f} ms longer than those of the others (by "
-      "{:.1f} "
-      "ms in {}); another all-reduce or bucket size would not change that",
-      text, late.rank, run.ranks.at(late.rank).host, more_images(run, late.rank), late.useful * 1e3,
-      late.seconds * 1e3, kPhaseNames[late.phase]);
+      "{:.0f} % of a step is waiting for {}: no other all-reduce or bucket size helps",
+      100 * exposed.all * exposed.waiting, whom);
 }
 
 /// Where much of the all-reduce is exposed in spite of overlap, with buckets of a fixed size.
@@ -76,8 +73,8 @@ std::string sum_advice(const RunRecord& run, const StepBreakdown& b, const Expos
   if (exposed.sum() <= kExposedTooLong || run.auto_all_reduce.empty())
     return bucket_advice(run, b, exposed);
   return fmt::format(
-      "Transfer and adding of the exposed all-reduce take {:.0f} % of a step: --all-reduce auto "
-      "takes {} here, which may be faster and changes the last bits",
+      "Exposed transfer and adding take {:.0f} % of a step: --all-reduce auto ({}) may be faster, "
+      "with other last bits",
       100 * exposed.sum(), run.auto_all_reduce);
 }
 

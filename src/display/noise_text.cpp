@@ -13,12 +13,10 @@ namespace {
 
 std::string why_not(const GradientNoise& noise) {
   if (noise.reason == NoNoiseScale::one_part)
-    return "a step is one micro-batch of one rank; --accumulate 2 makes two of it";
+    return ": a step is one micro-batch of one rank; --accumulate 2 makes two of it";
   if (noise.reason == NoNoiseScale::few_steps)
-    return "the epoch has " + counted(noise.steps, "step") +
-           " with norms of two parts or more: too few; a smaller --global-batch or "
-           "--noise-scale 1 gives more";
-  return "the gradient is not above its noise in the steps of an epoch";
+    return " by " + counted(noise.steps, "step") + ": lower --global-batch, --noise-scale";
+  return ": the gradient is not above its noise in an epoch";
 }
 
 bool scaled_above(const OptimizerConfig& optimizer, const GradientNoise& noise) {
@@ -30,19 +28,16 @@ bool scaled_above(const OptimizerConfig& optimizer, const GradientNoise& noise) 
 
 std::string noise_text(const std::optional<GradientNoise>& noise, std::size_t ranks) {
   if (!noise) return "";
-  if (noise->reason) return "not determined: " + why_not(*noise);
+  if (noise->reason) return "not determined" + why_not(*noise);
   // Compared with what a rank has of a step, or with half of one.
   const std::size_t parts = std::max<std::size_t>(2, ranks);
   const double large = double(noise->batch);
   const double small = std::max(1.0, std::floor(large / double(parts)));
   const std::string worth =
       fmt::format("{:.3g}", (1 + noise->scale / small) / (1 + noise->scale / large));
-  return fmt::format(
-      "{} ({} to {}): a step of {} teaches as much as {} {} of {} and costs {:.3g} times the "
-      "images",
-      rate_text(noise->scale), rate_text(noise->low), rate_text(noise->high),
-      counted(noise->batch, "image"), worth, plural(std::stod(worth), "step"),
-      count_text(std::size_t(small)), large / small);
+  return fmt::format("{} ({} to {}): a step of {} is worth {} of {}", rate_text(noise->scale),
+                     rate_text(noise->low), rate_text(noise->high), count_text(noise->batch), worth,
+                     count_text(std::size_t(small)));
 }
 
 std::string noise_text(const RunRecord& run) {

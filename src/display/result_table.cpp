@@ -1,8 +1,6 @@
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -54,12 +52,6 @@ std::string epochs_text(const SteadyState& steady) {
   return fmt::format("epochs {}-{}", first, last);
 }
 
-/// How long the slowest rank took; the table's rows are means and extremes over ranks.
-std::string slowest_line(const char* what, const StepBreakdown& b) {
-  return fmt::format("  {} on the slowest rank: median {} ms, 90 % within {} ms\n", what,
-                     milliseconds(b.slowest.median), milliseconds(b.slowest.p90));
-}
-
 /// A phase of the step that takes `whole` seconds in the mean, or the step itself.
 void add_part(TextTable& table, std::string_view name, const Spread& s, double whole) {
   Texts cells = spread_cells(std::string(name), s, milliseconds);
@@ -80,34 +72,36 @@ std::string time_table(const RunRecord& run) {
   add_part(table, "step", b.step, b.step.mean);
   std::string size = "partial step";
   if (full) size = fmt::format("full step of {} images", run.global_batch);
-  std::string text =
-      fmt::format("Time of a {} ({}, {})\n", size, epochs_text(steady), counted(b.steps, "step")) +
-      table.text() + slowest_line("step", b);
-  if (!full) return text;
-  const StepBreakdown rest = break_down(steady.epochs, run.global_batch, StepKind::partial);
-  if (rest.steps > 0) text += slowest_line("partial step", rest);
-  return text;
+  const std::string heading =
+      fmt::format("Time of a {} ({}, {})\n", size, epochs_text(steady), counted(b.steps, "step"));
+  return heading + table.text();
 }
 
-/// The share of the ranks' time that was work, its factors, and what the least of them lost.
+/// How long the slowest rank took; the table's rows are means and extremes over ranks.
+std::string slowest_rank(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
+  const auto [b, full] = shown_steps(run);
+  if (b.steps == 0) return "";
+  std::string partial;
+  if (full) {
+    const StepBreakdown rest =
+        break_down(steady_state(run).epochs, run.global_batch, StepKind::partial);
+    if (rest.steps > 0)
+      partial = fmt::format(" (partial step {})", rate_text(1e3 * rest.slowest.median));
+  }
+  return fmt::format("median {} ms{}, 90 % within {} ms", rate_text(1e3 * b.slowest.median),
+                     partial, rate_text(1e3 * b.slowest.p90));
+}
+
+/// The share of the ranks' time that was work, and its factors, in one line.
 std::string efficiency_text(const RunRecord& run) {
   if (run.epochs.empty()) return "";
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
   if (steady.ranks < 2 || !std::isfinite(e.parallel())) return "";
-  const std::array factors = {
-      std::tuple("load balance", e.load_balance(), "some ranks always have more to do"),
-      std::tuple("serialisation", e.serialisation(), "ranks take turns in being late"),
-      std::tuple("transfer", e.transfer(), "steps wait for messages")};
-  Texts shown;
-  auto [worst, least, cause] = factors.front();
-  for (const auto& [name, share, meaning] : factors) {
-    shown.push_back(fmt::format("{} {:.1f} %", name, 100 * share));
-    if (share < least) std::tie(worst, least, cause) = std::tie(name, share, meaning);
-  }
-  std::string text = fmt::format("{:.1f} % = {}", 100 * e.parallel(), fmt::join(shown, " x "));
-  if (least < kNothingLost) text += fmt::format("; {} is least: {}", worst, cause);
-  return text;
+  return fmt::format("{:.1f} % = load balance {:.3g} x serialisation {:.3g} x transfer {:.3g}",
+                     100 * e.parallel(), 100 * e.load_balance(), 100 * e.serialisation(),
+                     100 * e.transfer());
 }
 
 /// Of the training steps.
@@ -261,9 +255,10 @@ std::string images_per_rank(const RunRecord& run) {
   return text;
 }
 
-std::string last_hash(const RunRecord& run) {
+/// With where the words are explained, on one line of a small screen.
+std::string hash_and_terms(const RunRecord& run) {
   if (run.epochs.empty()) return "";
-  return run.epochs.back().parameter_hash;
+  return run.epochs.back().parameter_hash + "; terms: rueda train --help result";
 }
 
 /// Whole paths, to be copied.
@@ -277,14 +272,15 @@ std::string files(const RunRecord& run) {
 
 std::string totals(const RunRecord& run) {
   const StepBreakdown b = shown_steps(run).first;
-  return entry("outcome", outcome(run) + "; " + times(run)) + entry("steady epoch", steady(run)) +
+  return entry("slowest rank", slowest_rank(run)) +
+         entry("outcome", outcome(run) + "; " + times(run)) + entry("steady epoch", steady(run)) +
          entry("efficiency", efficiency_text(run)) + entry("target", target(run)) +
          entry("noise scale", noise_text(run)) + entry("energy", energy_text(run)) +
          entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
          entry("images/rank", images_per_rank(run)) + entry("audit", audit_text(run)) +
          entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
-         entry("advice", own_advice(run, b)) + entry("parameter hash", last_hash(run)) +
-         entry("files", files(run)) + entry("terms", "rueda train --help result");
+         entry("advice", own_advice(run, b)) + entry("parameter hash", hash_and_terms(run)) +
+         entry("files", files(run));
 }
 
 }  // namespace
@@ -301,11 +297,15 @@ std::string result_terms() {
          term("all_reduce", "what a step waited for the sum of the gradients (exposed)") +
          term("training", "steps only, slowest rank, without evaluation and start-up") +
          term("between steps", "bookkeeping, of which comparing clocks is a part") +
+         term("slowest rank",
+              "a step takes as long as on its slowest rank; partial: of fewer images") +
          term("steady epoch", "median of the epochs after the first") +
          term("efficiency",
-              "useful time of all ranks. Load balance low: some ranks always have more to do; "
-              "serialisation low: ranks take turns in being late; transfer low: steps wait for "
-              "messages") +
+              "useful time of all ranks, and its factors in percent. Load balance low: some ranks "
+              "always have more to do; serialisation low: ranks take turns in being late; transfer "
+              "low: steps wait for messages") +
+         term("noise scale",
+              "images (90 % interval); by it, how many steps of fewer images one step is worth") +
          term("all-reduce",
               "busy: the time inside it, hidden or not; GB = 10^9 bytes; algbw = bytes / slowest "
               "rank's busy time; busbw = algbw x 2(P-1)/P") +

@@ -21,6 +21,15 @@ class Usage(ProgramCase):
         for command in ("train", "evaluate", "summary", "synth", "doctor", "bench", "predict", "report"):
             self.assertRegex(text, rf"(?m)^  {command} ")
 
+    def test_without_a_command_comes_the_help_and_an_error(self):
+        done = self.program.run()
+        self.refused(done, "a command is missing", "see rueda --help")
+        self.assertEqual(done.out, "")
+        self.assertTrue(done.err.startswith(self.completed(self.program.run("--help")).out), done.err)
+        below = self.program.run_ranks(2)
+        self.refused(below, "a command is missing")
+        self.assertEqual(below.err.count("Subcommands:"), 1)
+
     def test_help_comes_once_below_a_launcher(self):
         text = self.completed(self.program.run_ranks(2, "train", "--help")).out
         self.assertEqual(text.count("--batch-per-rank N"), 1)
@@ -328,6 +337,20 @@ class Output(ProgramCase):
         self.assertNotRegex(out, r"[^\n\x20-\U0010ffff]")
         for epoch in (1, 2):
             self.assertRegex(out, rf"(?m)^Epoch {epoch}/2 - 4/4 - .* images/s \(.* per rank\)$")
+
+    def test_the_last_screen_of_a_run(self):
+        """It fits 24 lines of 80 columns with the prompt. On a disturbed machine a gap is told too."""
+        words = ("train", *SMALL, "--data-limit", "200", "--epochs", "2", "--eval-every", "1", "--all-reduce", "auto")
+        for ranks in (1, 2, 3, 4):
+            with self.subTest(ranks=ranks):
+                out = self.completed(self.program.run_ranks(ranks, *words, "--run-dir", f"screen-{ranks}")).out
+                screen = out[out.index("\nTime of a full step of ") + 1 :]
+                for part in ("(partial step ", "evaluation", "noise scale", f"screen-{ranks}/weights.safetensors"):
+                    self.assertIn(part, screen)
+                self.assertEqual("load balance" in screen, ranks > 1)
+                lines = re.sub(r"(?m)^  longest gap .*\n(?: {17}.*\n)*", "", screen).splitlines()
+                self.assertLessEqual(len(lines), 23, screen)
+                self.assertLessEqual(max(map(len, lines)), 80, screen)
 
     def test_the_log_has_levels_and_a_file_of_each_rank(self):
         crowded = ("--threads", str(os.cpu_count() + 1), "--data-limit", "32")  # gives a note

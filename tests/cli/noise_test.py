@@ -95,7 +95,7 @@ class NoiseTest(ProgramCase):
         self.assertEqual({noise["reason"] for noise in noise_of(record)}, {"few steps"})
         measured = [r["step"] for r in record["steps"] if r["parts"] != ""]
         self.assertEqual(measured, ["3", "6", "2", "5"])
-        self.assertIn("--noise-scale 1", record["said"])
+        self.assertIn("not determined by 2 steps: lower --global-batch, --noise-scale", record["said"])
 
     def test_status_and_watch_show_the_last_epoch(self):
         record = self.trained(2, *NET)

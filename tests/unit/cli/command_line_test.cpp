@@ -453,6 +453,8 @@ TEST_CASE("help of a topic has its options alone, and that of an option the opti
   for (const std::string& topic : topics) CHECK_THAT(help_of({"train", "--help"}), Contains(topic));
   CHECK_THAT(refusal({"train", "--help", "devise"}),
              Contains("--help devise") && Contains("did you mean device?"));
+  CHECK_THAT(help_of({"train", "--help", "result"}),
+             Contains("  noise scale ") && Contains("  parameter hash ") && !Contains("--epochs"));
 }
 
 TEST_CASE("help and version are texts to print", "[command_line]") {
