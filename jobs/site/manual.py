@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the man page and the completion of bash from what the program's --help and --help-all print.
+"""Makes the man page and the completions of bash, zsh and fish from what the program's --help and --help-all print.
 
-usage: manual.py RUEDA MAN_PAGE COMPLETION
+usage: manual.py RUEDA MAN_PAGE BASH ZSH FISH
 """
 
 import os
@@ -12,9 +12,9 @@ import textwrap
 import time
 from pathlib import Path
 
+import completion
+
 ENTRY = re.compile(r"  (-\S+(?: \S+)*|[A-Za-z]\S*(?: \.\.\.)?)(?:  +(\S.*))?$")  # an option, a positional, a command
-LIST = re.compile(r"(?:: |[Ss]ome of )((?:[a-z][a-z0-9-]*, )+[a-z][a-z0-9-]*)")
-FILES = re.compile(r"(FILE|PATH|DIR|RUN\.json)\b")
 PAGE = """.TH RUEDA 1 "{date}" "{version}" "User Commands"
 .ad l
 .nh
@@ -51,28 +51,6 @@ EXAMPLES = (
     ("Compare the two runs: speedup, efficiency, and where the time went.", "rueda report study --out study/report"),
     ("Predict epochs on more ranks than were run.", "rueda predict study --ranks 1,2,4,...,64"),
 )  # fmt: skip
-# In a loader's function a plain declare would be local. Bash takes the = of --option=word for a word of its own.
-COMPLETION = r"""# bash completion of rueda, made from its --help
-declare -gA _rueda_offers=({offers})
-declare -gA _rueda_values=({values})
-_rueda() {{
-  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD - 1]}} command=rueda word offers list=
-  [ "$cur" != = ] || cur=
-  [ "$prev" != = ] || prev=${{COMP_WORDS[COMP_CWORD - 2]}}
-  for word in "${{COMP_WORDS[@]:1:COMP_CWORD - 1}}"; do
-    [ -z "${{_rueda_offers[$command $word]+is}}" ] || command="$command $word"
-  done
-  offers=${{_rueda_values[$command $prev]-${{_rueda_offers[$command]}}}}
-  [[ $cur != *,* ]] || list=${{cur%,*}},
-  mapfile -t COMPREPLY < <(compgen -P "$list" -W "${{offers#@}}" -- "${{cur##*,}}")
-  if [[ $offers == @* && $cur != -* ]]; then
-    compopt -o filenames 2>/dev/null
-    mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$cur")
-  fi
-}}
-complete -F _rueda rueda
-"""
-
 
 def output(*words):
     env = {**os.environ, "COLUMNS": "10000"}  # an option's help in one line
@@ -124,33 +102,8 @@ def section(command, about, entries):
     return "\n".join(text) + "\n"
 
 
-def words_of(value, about):
-    """What may be a value, with @ in front where files are."""
-    given = LIST.search(about) if value in ("NAME", "LIST", "[TOPIC]") else None
-    words = given[1].split(", ") if given else [word for word in value.split("|") if re.fullmatch("[a-z0-9-]+", word)]
-    return ("@" if FILES.match(value) else "") + " ".join(words + re.findall(r"or the word (\w+)", about))
-
-
-def completion(helps):
-    offers, values = {}, {}
-    # summary's --model names no networks: train's does.
-    networks = next(words_of("NAME", about) for command, _, entries in helps if command == "rueda train"
-                    for _, names, about in entries if names == "--model NAME")  # fmt: skip
-    for command, _, entries in helps:
-        offers[command] = "@" * any(heading == "Positionals" for heading, _, _ in entries)
-        for heading, names, about in entries:
-            names, _, value = names.partition(" ")
-            option = names.rpartition(",")[2]
-            if option and heading != "Positionals":
-                offers[command] += option + " "
-            if value and heading != "Positionals":
-                values[f"{command} {option}"] = words_of(value, about) or networks * (value == "NAME")
-    table = ["".join(f"\n  ['{key}']='{text}'" for key, text in rows.items()) for rows in (offers, values)]
-    return COMPLETION.format(offers=table[0], values=table[1])
-
-
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 6:
         sys.exit(__doc__)
     helps = list(read_help(sys.argv[1], []))
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
@@ -161,7 +114,8 @@ def main():
         examples="".join(f".PP\n{roff(about)}\n.PP\n.nf\n.RS\n{roff_lines(lines)}\n.RE\n.fi\n" for about, lines in EXAMPLES),
     )  # fmt: skip
     Path(sys.argv[2]).write_text(page, encoding="utf-8")
-    Path(sys.argv[3]).write_text(completion(helps), encoding="utf-8")
+    for file, text in zip(sys.argv[3:], completion.texts(helps)):
+        Path(file).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

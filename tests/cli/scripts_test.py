@@ -14,6 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import shells
 from rueda_runs import environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -390,9 +391,12 @@ class Installed(ScriptCase):
         self.assertEqual(done.returncode, 0, done)
         return done.stdout
 
-    def completed(self, *words):
-        script = '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _rueda; printf "%s\\n" "${COMPREPLY[@]}"'
-        return self.output("bash", "-c", script, self.share / "bash-completion/completions/rueda", "rueda", *words).split()
+    def each_shell(self, lines):
+        """(shell, line, what it offers), of the shells that are here."""
+        for shell, offers in shells.OFFERS.items():
+            if shell not in shells.MISSING:
+                for line, offered in zip(lines, offers(self.share, self.folder, lines)):
+                    yield shell, line, offered
 
     def test_the_program_its_recipes_and_scripts(self):
         self.output(self.program, "train", "--config", self.share / "rueda/recipes/quickstart.toml", "--print-config")
@@ -426,13 +430,16 @@ class Installed(ScriptCase):
         for place, file in ((path, "rueda"), (man, "man1/rueda.1"), (share, "jobs/slurm/submit.sh")):
             self.assertTrue((self.folder / place.split(":")[0].lstrip("/") / file).exists(), said)
 
-    def test_the_man_page_and_the_completion_have_every_option(self):
+    def test_the_man_page_and_the_completions_have_every_option(self):
+        listed = {}
         page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")
         for command, ask in ((["train"], "--help-all"), (["bench", "all-reduce"], "--help"), (["report"], "--help")):
             options = re.findall(r"^  (?:-h,)?(--[a-z-]+)", self.output(self.program, *command, ask), re.MULTILINE)
             part = page.partition(f'.SH "RUEDA {" ".join(command).upper()}"')[2].partition('.SH "')[0]
             self.assertEqual(re.findall(r"^fB(?:-h,:)?(--[a-z-]+)", part, re.MULTILINE), options)
-            self.assertEqual(self.completed(*command, "--"), options)
+            listed[" ".join(command) + " --"] = sorted(options)
+        for shell, line, offered in self.each_shell(list(listed)):
+            self.assertEqual(sorted(offered), listed[line], (shell, line))
 
     def test_the_man_page_has_every_variable_that_the_program_reads(self):
         page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")
@@ -448,12 +455,17 @@ class Installed(ScriptCase):
 
     def test_completion(self):
         self.put({"some file.toml": ""})
-        for words, wanted in (
-            (["ben"], ["bench"]), (["bench", "a"], ["all-reduce"]), (["train", "--all-reduce", "=", "sh"], ["shared"]),
-            (["summary", "--model", "resnet18"], ["resnet18"]), (["train", "--config", "some"], ["some", "file.toml"]),
-            (["train", "--seed", ""], []), (["train", "--help", "dev"], ["device"]), (["bench", "all-reduce", "--algorithms", "ring,cen"], ["ring,central"]),
-        ):  # fmt: skip
-            self.assertEqual(self.completed(*words), wanted, words)
+        cases = {
+            "ben": ["bench"], "bench a": ["all-reduce"], "train --all-red": ["--all-reduce"], "train --all-reduce=sh": ["shared"],
+            "train --all-reduce sh": ["shared"], "summary --model resnet18": ["resnet18"], "train --seed ": [],
+            "train --config some": ["some file.toml"], "watch some": ["some file.toml"], "watch train --on": ["--once"],
+            "train --data syn": ["synthetic"], "train --help dev": ["device"], "report --layout sa": ["sa-miri", "sa-miri-2021"],
+            "bench all-reduce --algorithms ring,cen": ["central"],
+        }  # fmt: skip
+        for shell, line, offered in self.each_shell(list(cases)):
+            self.assertEqual([text.rpartition(",")[2] for text in offered if text], cases[line], (shell, line))
+        if shells.MISSING:
+            self.skipTest("not tried, because not installed: " + ", ".join(shells.MISSING))
 
 
 if __name__ == "__main__":
