@@ -138,7 +138,7 @@ MUTATIONS = [
      "0 * images + median_of(values_of(steady.epochs, &EpochRecord::images_per_second))", UNIT),
     (D + "advice.cpp", "exposed.waiting < kMost", "exposed.waiting < 2 * kMost", UNIT),
     (D + "advice.cpp", "return all * (1 - waiting);", "return all;", UNIT),
-    (D + "result_table.cpp", "if (least < kNothingLost)", "if (least < kNothingLost / 2)", UNIT),
+    (D + "result_table.cpp", "rest.slowest.median", "b.slowest.median", UNIT),
     # What a record and a check mean.
     ("src/train/gradient_reducer.cpp", ".ready = steady_seconds(ready),", ".ready = steady_seconds(begin),",
      ["unit [reducer]"]),
