@@ -122,8 +122,8 @@ void add_train(CLI::App& app, Request& request) {
   });
   const auto recipe = std::make_shared<std::string>();
   add_text(command, "--config", *recipe, "FILE",
-           "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the command "
-           "line takes precedence [none]")
+           "TOML recipe, in UTF-8 or UTF-16, of lines  option = value, as in  lr = 0.1; an unknown "
+           "key is an error with its line; the command line takes precedence [none]")
       ->configurable(false);
   command
       .add_flag("--print-config", *prints,

@@ -84,9 +84,8 @@ std::string link_advice(const RunRecord& run, const Exposed& exposed) {
   const auto is_first = [&run](const RankInfo& rank) { return rank.host == run.ranks[0].host; };
   if (exposed.sum() <= kMost || std::ranges::all_of(run.ranks, is_first)) return "";
   return fmt::format(
-      "Transfer and adding of the exposed all-reduce take {:.0f} % of a step: rueda doctor, "
-      "started "
-      "as this run, measures the links between the hosts and names one that is slow",
+      "Exposed transfer and adding take {:.0f} % of a step: rueda doctor, started as this run, "
+      "measures the links and names a slow one",
       100 * exposed.sum());
 }
 

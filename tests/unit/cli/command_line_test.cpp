@@ -482,6 +482,18 @@ TEST_CASE("a recipe sets options, with or without its section", "[command_line]"
   }
 }
 
+TEST_CASE("a recipe is read in UTF-8 and UTF-16, with a mark of the byte order or without",
+          "[command_line]") {
+  std::string little;
+  for (const char c : std::string("epochs = 7\nlr = 0.3\n")) little += {c, '\0'};
+  for (const std::string& text : {std::string("\xEF\xBB\xBF"
+                                              "epochs = 7\n"),
+                                  little, "\xFF\xFE" + little}) {
+    const Recipe recipe(text);
+    CHECK(trained_by(recipe.command()).training.epochs == 7);
+  }
+}
+
 TEST_CASE("the command line wins over the recipe", "[command_line]") {
   const Recipe recipe("epochs = 7\nbatch-per-rank = 12\nnesterov = true\nlr = 0.3\n");
   const TrainConfig c =

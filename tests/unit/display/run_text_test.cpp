@@ -243,8 +243,20 @@ TEST_CASE("result table: the end of a usual run fits a screen of 24 lines with t
   run = usual_run(ranks);
   if (ranks == 1) return;
   run.auto_all_reduce = "hierarchical-halving";
-  change_steps(run, [](auto& s) { s.phases[kAllReduce] *= 3; });
+  const auto sum_longer = [&run](double more) {
+    for (EpochRecord& epoch : run.epochs) epoch.seconds += 3 * more;
+    change_steps(run, [more](auto& s) {
+      for (double* seconds : {&s.phases[kAllReduce], &s.all_reduce_busy, &s.seconds})
+        *seconds += more;
+    });
+  };
+  sum_longer(0.08);
   fits({"advice Exposed transfer and adding take", "(partial step "});
+  RunRecord hosts = run;
+  run.ranks.back().host = "node9";
+  sum_longer(0.8);
+  fits({"advice Exposed transfer and adding take", "names a slow one", "(partial step "});
+  run = hosts;
   run.auto_all_reduce.clear();
   run.overlaps = true;
   fits({"advice", "is exposed: --bucket-mb auto", "(partial step "});
