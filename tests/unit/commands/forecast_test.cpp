@@ -9,6 +9,7 @@
 #include "commands/definitions.hpp"
 #include "model/flops.hpp"
 #include "model/registry.hpp"
+#include "rueda/train/timings.hpp"
 #include "tests/support/data_files.hpp"
 #include "train/forecast/forecast.hpp"
 #include "train/options.hpp"
