@@ -34,8 +34,7 @@ while [ $# -gt 0 ]; do
     *) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
   esac
 done
-meson_options=(-Dnccl=disabled "$@")
-
+meson_options=("${unity[@]}" -Dnccl=disabled "$@")
 
 directory=build-bundle
 if [ -n "$with_mpi" ]; then
@@ -71,14 +70,13 @@ configure_bundle() {
   echo "$options" >"$directory/bundle-options"
 }
 
-# The programs that this build has, as NAME PATH.
+# The programs that this build has, as NAME PATH: those that jobs/gpu-check.sh and jobs/check/bundle.sh run.
 programs() {
   local name path
   while read -r name path; do
     if grep -q "^build $path:" "$directory/build.ninja"; then echo "$name $path"; fi
   done <<'LIST'
 rueda rueda
-unit tests/unit
 mpi tests/mpi
 cuda tests/cuda/cuda
 backend_cuda tests/cuda/backend_cuda
@@ -154,7 +152,7 @@ copy_programs
 copy_libraries
 copy_scripts
 if [ -n "$with_mpi" ]; then cp -r "$with_mpi" "$bundle/openmpi"; fi
-stage archive tar -C "$staging" -cJf "$out" rueda-bundle
+stage archive env XZ_OPT=-T0 tar -C "$staging" -cJf "$out" rueda-bundle
 if [ -n "$most" ] && [ "$(stat -c %s "$out")" -gt $((most * 1000000)) ]; then
   echo "bundle: $out is larger than --most $most MB. Its largest libraries:" >&2
   du -a --apparent-size "$bundle/lib" | sort -rn | sed -n '2,6p' >&2

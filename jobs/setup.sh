@@ -130,6 +130,9 @@ configured() { # build directory
 # What build() builds: everything, or the named targets.
 targets=()
 
+# Sources compiled together read the headers of the libraries once: half the time of a first build.
+unity=(-Dunity=on -Dunity_size=16)
+
 # Options of a build without what the quickstart can do without, and those of one with all. A mark in the build directory
 # tells such a build from one that somebody wanted without CUDA.
 small=(-Dcuda=disabled -Dtests=false)
@@ -141,8 +144,7 @@ build() { # directory relative to the root, meson options...
   shift
   meson=$(find_meson)
   if ! configured "$directory"; then
-    # Sources compiled together read the headers of the libraries once: half the time of a first build.
-    stage configure "$meson" setup "$directory" "$root" -Dunity=on -Dunity_size=16 "$@" || return
+    stage configure "$meson" setup "$directory" "$root" "${unity[@]}" "$@" || return
     [ "$*" != "${small[*]}" ] || touch "$directory/$small_mark"
   elif [ $# -eq 0 ] && [ -e "$directory/$small_mark" ]; then
     stage configure "$meson" setup --reconfigure "$directory" "$root" "${whole[@]}" || return

@@ -57,7 +57,7 @@ cd "$root"
 
 # What a sanitizer can learn nothing from: scripts alone, more ranks of what 3 ranks do, and what measures
 # memory, of which a sanitizer takes more and more.
-not_sanitized='(soak|scripts|plots|documents|gpu_check|headers compile alone|scale|lab|slurm)(, long)?'
+not_sanitized='(soak|scripts|plots|documents|gpu_(check|figures)|headers compile alone|scale|lab|slurm)(, long)?'
 not_sanitized+='|mpi on [4-9]'
 
 # The names of tests: all, or those that further options of meson choose.

@@ -23,79 +23,27 @@ from dataclasses import replace  # noqa: E402
 
 import bench_part  # noqa: E402
 import carry  # noqa: E402
-import first_part  # noqa: E402
-import tests_part  # noqa: E402
-from tools import find_tools, prepare_network  # noqa: E402
+import expected  # noqa: E402
+from calls import CALLS, PARTS, every_call  # noqa: E402
+from gpu_watch import GpuWatch  # noqa: E402
 from report import as_markdown, summary_line  # noqa: E402
-from runner import FAILED, PASSED, Failure, Item, Shell, run_items, slug  # noqa: E402
+from runner import FAILED, PASSED, Failure, Shell, run_items, slug  # noqa: E402
+from tools import find_tools, prepare_network, versions  # noqa: E402
 
-PARTS = ("smoke", "tune", "tests", "bench", "ring", "sanitizer")
-MINUTES = {"A": 6, "B": 9, "C": 7, None: 9}
-TUNING_CALLS = ("A", "B")
-PACK_MINUTES = 0.25  # of these, kept for the archive
-TUNE_SECONDS = 150  # to time the engines of a network; what is not timed by then is left to a later call
-
-
-# What a call does, in order: whether it lives, then what is worth most.
-def steps(call, rehearsal):
-    cases = bench_part.rehearsal_cases() if rehearsal else bench_part.cases()
-    every = tests_part.REHEARSAL_RANKS if rehearsal else tests_part.RANKS
-    smoke = Item("smoke", "smoke", 180, first_part.smoke)
-    doctor = Item("tests", "doctor", 60, tests_part.doctor)
-    properties = Item("smoke", "device properties", 30, first_part.ask_properties)
-    tuned = [
-        Item("tune", f"tune {case.name}", TUNE_SECONDS, first_part.tune, (case,), needs=20, after="smoke") for case in cases[:3]
-    ]
-    compiled = [
-        Item("tune", f"compile {case.name}", 150, bench_part.run_torch, (replace(case, variants=case.variants[1:]),),
-             after="smoke", group="untimed")
-        for case in cases[:3] if "compile" in case.variants
-    ]  # fmt: skip
-    kernels = Item("tune", "kernels of a step", 100, first_part.count_kernels, (cases[0],), needs=20, after="smoke")
-    layers = [
-        Item("tune", f"layers of {case.name}", 60, first_part.time_layers, (case,), needs=20, after="smoke")
-        for case in (cases[0], cases[2])
-    ]
-    programs = [
-        Item("tests", f"{program} tests", 150, tests_part.run_tests, (1, program), group="untimed")
-        for program in ("cuda", "backend_cuda", "parity_cuda")
-    ]
-    trains = [Item("tests", f"train on {ranks}", 90, tests_part.same_bits, (ranks,)) for ranks in every]
-    fixed = Item("tests", "4 ranks equal 4 micro-batches", 60, tests_part.fixed_order)
-    mpi = [Item("tests", f"mpi tests on {ranks}", 150, tests_part.run_tests, (ranks, "mpi")) for ranks in every]
-    rates = Item("bench", "rates", 60, bench_part.probe, needs=15)
-    compared = [Item("bench", case.name, case.limit, bench_part.compare, (case,), needs=20, after="smoke") for case in cases]
-    rings = [
-        Item("ring", f"all-reduce on {ranks}, {transport}", 60, bench_part.measure, (ranks, transport), needs=10)
-        for ranks in every[1:] for transport in bench_part.TRANSPORTS
-    ]  # fmt: skip
-    rings += [
-        Item("ring", f"all-reduce on {ranks}, shared", 60, bench_part.measure, (ranks, "device", "shared"), needs=10)
-        for ranks in every[1:]
-    ]
-    overlap = Item("tests", "overlap on 2", 60, tests_part.overlapped)
-    balance = Item("tests", "balance on 2", 60, tests_part.balanced)
-    sanitizers = [
-        Item("sanitizer", f"{tool} of {program}", 180, tests_part.sanitize, (tool, program), needs=20, group="sanitizer")
-        for tool, program in tests_part.SANITIZERS
-    ]
-    return {
-        "A": [smoke, doctor, properties, tuned[0], *programs, *compiled, kernels, layers[0], *tuned[1:], layers[1]],
-        "B": [smoke, rates, *compared],
-        "C": [smoke, *trains[1:], fixed, *rings, overlap, balance, *sanitizers, *mpi[1:], trains[0], mpi[0]],
-        None: [smoke, doctor, trains[0], rates, *compared[:2], *programs, *trains[1:], *mpi, fixed, *rings, *sanitizers,
-               *compared[2:]],
-    }[call]  # fmt: skip
+PACK_MINUTES = 0.25  # of a call's, kept for the archive
+ABOUT_SECONDS = 30
+REHEARSAL_PATIENCE = 10
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="gpu-check", description=__doc__.splitlines()[0])
-    parser.add_argument("call", nargs="?", choices=("A", "B", "C"), help="A: does it live; B: speed; C: ranks that "
-                        "share the GPU, memory errors; without: a bit of everything")  # fmt: skip
-    parser.add_argument("--minutes", type=float, help="after which nothing runs any more [A: 6, B: 9, C: 7, else 9]")
+    numbered = "; ".join(f"{number}: {call.what}" for number, call in CALLS.items())
+    minutes = ", ".join(f"{number}: {call.minutes}" for number, call in CALLS.items())
+    parser.add_argument("call", nargs="?", choices=CALLS, help=f"{numbered}; without a number: all")
+    parser.add_argument("--minutes", type=float, help=f"after which nothing runs any more [{minutes}; all: their sum]")
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run [%(default)s]")
     parser.add_argument("--out", default=".", metavar="DIR", help="folder of reports and logs [%(default)s]")
-    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="gpu-check-carry.tar.xz of A or B")
+    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="gpu-check-carry.tar.xz of an earlier call")
     parser.add_argument("--resume", metavar="FILE", help="earlier report (JSON) whose passed steps are kept, not run")
     parser.add_argument("--programs", metavar="DIR", help="folder with rueda and its test programs")
     parser.add_argument("--rehearsal", action="store_true",
@@ -104,10 +52,22 @@ def parse_arguments():
     unknown = set(arguments.only.split(",")) - set(PARTS)
     if unknown:
         parser.error(f"--only: {', '.join(sorted(unknown))} is not one of {', '.join(PARTS)}")
-    arguments.minutes = MINUTES[arguments.call] if arguments.minutes is None else arguments.minutes
+    chosen = chosen_call(arguments)
+    arguments.minutes = chosen.minutes if arguments.minutes is None else arguments.minutes
     if not arguments.minutes > 0:
         parser.error("--minutes is a number above 0")
     return arguments
+
+
+def chosen_call(arguments):
+    return CALLS[arguments.call] if arguments.call else every_call()
+
+
+def steps_of(arguments, call, rehearsal):
+    """Those of the parts that were asked for. A rehearsal has time: a stand-in computes slowly."""
+    parts = arguments.only.split(",")
+    chosen = [one for one in [*call.steps, *call.more] if one.part in parts]
+    return [replace(one, limit=one.limit * REHEARSAL_PATIENCE) for one in chosen] if rehearsal else chosen
 
 
 def lines_of(shell, *words, **environment):
@@ -124,11 +84,11 @@ def output_of(shell, *words):
 
 
 def rueda_versions(tools, shell):
-    """Of rueda and of the cuDNN that it runs on, which engines depend on."""
     if tools.programs["rueda"] is None:
         return {"rueda": "not there"}
-    lines = lines_of(shell, tools.programs["rueda"], "--version", LD_LIBRARY_PATH=tools.library_path)
-    named = dict(line.split(maxsplit=1) for line in lines if len(line.split()) > 1)
+    named = {}
+    with suppress(OSError, Failure):
+        named = versions(shell, tools)
     return {"rueda": "unknown", **{name: named[name] for name in ("rueda", "cuDNN") if name in named}}
 
 
@@ -168,11 +128,12 @@ def describe(tools, shell):
     }  # fmt: skip
 
 
-def write(base, about, results):
+def write(base, call, about, results):
     """Both reports, `base`.json and `base`.md."""
     rates = bench_part.rates_of(results, about["device"])
-    report = json.dumps({"about": about, "rates": rates, "results": results}, indent=1) + "\n"
-    for ending, text in ((".json", report), (".md", as_markdown(about, results, rates))):
+    judged = expected.judged(call, about["device"], about["rehearsal"], results)
+    report = json.dumps({"about": about, "rates": rates, "results": results, "expected": judged}, indent=1) + "\n"
+    for ending, text in ((".json", report), (".md", as_markdown(about, results, rates, judged))):
         Path(f"{base}.part").write_text(text, encoding="utf-8")
         Path(f"{base}.part").replace(f"{base}{ending}")
 
@@ -206,13 +167,30 @@ def read_report(file):
     return report["about"]["device"], [one for one in report["results"] if one["status"] == PASSED]
 
 
+def run_steps(items, end, tools, folder, watch, after_each):
+    """`watch`: what notes the GPU's clocks beside each step, or None."""
+
+    def noted(results):
+        if watch:
+            results[-1]["gpu"] = watch.take()
+        after_each(results)
+
+    if watch:
+        watch.start()
+    try:
+        run_items(items, end, tools, folder, noted)
+    finally:
+        if watch:
+            watch.end()
+
+
 # All of a call. The report is rewritten after each step.
 def check(arguments, tools, before, folder):
-    call, begin = arguments.call, monotonic()
+    number, call, begin = arguments.call, chosen_call(arguments), monotonic()
     tools.logs.mkdir(exist_ok=True)
-    base = tools.out / "-".join(filter(None, ("gpu-check", call)))
+    base = tools.out / "-".join(filter(None, ("gpu-check", number)))
     loopback = prepare_network(tools)
-    about = describe(tools, Shell(begin + 30, folder, tools.logs / "about.txt"))
+    about = describe(tools, Shell(begin + ABOUT_SECONDS, folder, tools.logs / "about.txt"))
     about["loopback"] = loopback
     tools.device = about["device"]
     about["carried"] = choose_tuning(tools, about["versions"].get("cuDNN", "unknown"), arguments.carried or "nothing")
@@ -222,18 +200,18 @@ def check(arguments, tools, before, folder):
         about["resumed"] = f"{arguments.resume} is of {device}, and this is {tools.device}: all steps run again."
         kept = []
     done = {(one["part"], one["name"]) for one in kept}
-    parts = arguments.only.split(",")
-    items = [one for one in steps(call, tools.rehearsal) if one.part in parts and (one.part, one.name) not in done]
+    items = [one for one in steps_of(arguments, call, tools.rehearsal) if (one.part, one.name) not in done]
 
     def after_each(new):
         tools.results[:] = kept + new
-        write(base, about, tools.results)
+        write(base, number, about, tools.results)
 
     after_each([])
-    run_items(items, begin + 60 * (arguments.minutes - PACK_MINUTES * (call in TUNING_CALLS)), tools, folder, after_each)
-    if call in TUNING_CALLS:
+    watch = GpuWatch(tools.nvidia_smi, tools.out / "gpu.csv") if call.watched else None
+    run_steps(items, begin + 60 * (arguments.minutes - PACK_MINUTES * call.keeps), tools, folder, watch, after_each)
+    if call.keeps:
         about["packed"] = carry.pack(tools.carried, tools.out / "gpu-check-carry.tar.xz")
-        write(base, about, tools.results)
+        write(base, number, about, tools.results)
     print(Path(f"{base}.md").read_text(encoding="utf-8"))
 
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -110,8 +110,27 @@ def end_session(process):
     ends_within(process, 3)
 
 
+@contextmanager
+def beside(words, output, **environment):
+    """Runs a command in a session of its own while the block runs; what it says goes into the file. OSError if it
+    does not start."""
+    with open(output, "w", encoding="utf-8") as said:
+        process = subprocess.Popen(
+            [str(word) for word in words], env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=said,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        end_session(process)
+
+
 def both_ends(text):
     return text if len(text) < 2 * KEPT else f"{text[:KEPT]}\n... {len(text) - 2 * KEPT} characters left out ...\n{text[-KEPT:]}"
+
+
+def text_of(file):
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
 def tail(*texts):

@@ -30,6 +30,7 @@ PROGRAMS = {
     "mpi": ("bin/mpi", "build/tests/mpi"),
 }
 LIBRARIES = ("cudnn", "cublas")
+LDD_SECONDS = 30
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1  # of Linux
 
 
@@ -41,6 +42,8 @@ class Tools:
     sanitizer: Optional[str] = None
     torch_python: Optional[str] = None
     ncu: Optional[str] = None
+    nvidia_smi: Optional[str] = None
+    mps_control: Optional[str] = None  # lets processes compute on one GPU at the same time
     # For rueda's own programs alone: PyTorch brings its libraries itself.
     library_path: str = ""
     rehearsal: bool = False  # networks and buffers as small as can be
@@ -90,9 +93,13 @@ def missing_libraries(program):
     paths = os.environ.get("LD_LIBRARY_PATH", "")
     if real != program:
         paths = f"{ROOT / 'lib'}:{paths}"
-    done = subprocess.run(
-        ["ldd", real], env={**os.environ, "LD_LIBRARY_PATH": paths}, capture_output=True, text=True, check=False
-    )
+    try:
+        done = subprocess.run(
+            ["ldd", real], env={**os.environ, "LD_LIBRARY_PATH": paths}, capture_output=True, text=True, check=False,
+            timeout=LDD_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return []
     return [line.split()[0] for line in done.stdout.splitlines() if line.endswith("not found")]
 
 
@@ -139,6 +146,8 @@ def find_tools(given, rehearsal, out):
         mpirun=shutil.which("mpirun") or shutil.which("mpiexec"),
         sanitizer=shutil.which("compute-sanitizer", path=path),
         ncu=shutil.which("ncu", path=path),
+        nvidia_smi=shutil.which("nvidia-smi"),
+        mps_control=shutil.which("nvidia-cuda-mps-control"),
         torch_python=find_torch_python(),
         library_path=library_path(programs["rueda"]),
         rehearsal=rehearsal,
@@ -146,6 +155,24 @@ def find_tools(given, rehearsal, out):
         logs=out / "logs",
         carried=out / "carried",
     )
+
+
+def torch_cudnn(shell, tools):
+    """The folder of the cuDNN that PyTorch brings with it. NotRun where there is none."""
+    if tools.torch_python is None:
+        raise NotRun("no Python with PyTorch")
+    words = [tools.torch_python, "-c", "import nvidia.cudnn; print(*nvidia.cudnn.__path__, sep='\\n')"]
+    folders = [Path(line, "lib") for line in shell.run(words).stdout.splitlines()]
+    found = next((folder for folder in folders if any(folder.glob("libcudnn.so*"))), None)
+    if found is None:
+        raise NotRun("PyTorch brings no cuDNN of its own")
+    return found
+
+
+def versions(shell, tools):
+    """What `rueda --version` names, by name: rueda, and the cuDNN that it runs on, which engines depend on."""
+    done = shell.run(tools.launch(1, "rueda", "--version"), LD_LIBRARY_PATH=tools.library_path)
+    return dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if len(line.split()) > 1)
 
 
 def require(tools, ranks, program="rueda"):
@@ -156,7 +183,7 @@ def require(tools, ranks, program="rueda"):
 
 
 def train(shell, tools, ranks, label, options, prefix=(), **environment):
-    """run.json of a run of as many ranks on the one GPU. `options`: name to value; None for a flag. `prefix`: words of
+    """run.json of a run of `ranks` ranks on the one GPU. `options`: name to value; None for a flag. `prefix`: words of
     a tool that watches the run."""
     require(tools, ranks)
     run_dir = Path(shell.folder, label)
