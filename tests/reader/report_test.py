@@ -104,6 +104,24 @@ class Head(unittest.TestCase):
         lines = dict(measured_lines(measured_json(made)))
         self.assertNotIn("\n", lines["Command"])
 
+    def test_commands_do_not_show_the_folders_of_who_ran_them(self):
+        for line, place, wanted in (
+            ("/home/ann/rueda/build/rueda train --data=/home/ann/rueda/data --run-dir /home/ann/rueda/runs/a", "/home/ann/rueda",
+             "build/rueda train --data=data --run-dir runs/a"),
+            ("'/home/ann/my work/build/rueda' train --config '/home/ann/my work/a.toml'", "/home/ann/my work/",
+             "'build/rueda' train --config 'a.toml'"),
+            ("/usr/bin/rueda train --data /gpfs/cifar --run-dir /home/ann-2/runs", "/home/ann",
+             "rueda train --data /gpfs/cifar --run-dir /home/ann-2/runs"),
+            ("/usr/bin/rueda train --run-dir /scratch/home/ann/runs --data /home/ann/", "/home/ann",
+             "rueda train --run-dir /scratch/home/ann/runs --data /home/ann/"),
+            ("/opt/a/rueda train --data /data", "/", "rueda train --data /data"),
+            ("/opt/a/rueda", None, "rueda"), ("build/rueda train", 7, "build/rueda train"), ("/a(b)*/x", "/a(b)*", "x"),
+        ):  # fmt: skip
+            with self.subTest(line=line):
+                made = runs()[:1]
+                made[0].command_line, made[0].raw = line, {"working_directory": place}
+                self.assertEqual([one["command"] for one in measured_json(made)["commands"]], [wanted])
+
     def test_published_runs_alone_have_no_head(self):
         self.assertEqual(measured_lines(measured_json([])), [])
 

@@ -1,5 +1,8 @@
 """Where, when and how the runs of a report were measured."""
 
+import os
+import re
+
 from ..base.statistics import each_once
 from ..base.text import counted, printable
 from ..study.observation import Processor, processor_of
@@ -12,6 +15,17 @@ _LONGEST = 1000  # characters of a command
 
 def _device(run, rank):
     return "nothing (timed)" if processor_of(run) is Processor.timed else rank.device
+
+
+def command_of(run):
+    """Its command line without the student's folders: files below its working directory from there on, and of a program
+    elsewhere the name alone."""
+    line, place = run.command_line, run.raw.get("working_directory")
+    if isinstance(place, str) and place.strip(os.sep):
+        below = re.escape(place.rstrip(os.sep) + os.sep)
+        line = re.sub(rf"(?<![^\s=\"']){below}(?=[^\s\"'])", "", line)
+    program, space, words = line.partition(" ")
+    return (os.path.basename(program) if os.path.isabs(program) else program) + space + words
 
 
 def measured_json(runs):
@@ -27,7 +41,7 @@ def measured_json(runs):
         "from": started[0] if started else None,
         "to": started[-1] if started else None,
         "versions": [{"name": name, "versions": each_once(found)} for name, found in versions.items()],
-        "commands": [{"run": run_path(run), "command": run.command_line} for run in runs if run.command_line],
+        "commands": [{"run": run_path(run), "command": command_of(run)} for run in runs if run.command_line],
     }
 
 
