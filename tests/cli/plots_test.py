@@ -374,6 +374,21 @@ class Charts(unittest.TestCase):
         self.assertEqual([sheet.title for sheet in made_sheets], titles)
         self.assertEqual([sum(len(block.content) for block in sheet.charts) for sheet in made_sheets], [1, 4, 1, 1])
 
+    def test_more_than_two_charts_leave_the_right_of_a_sheet_to_tables_that_are_turned(self):
+        several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
+        columns = [{"key": key, "heading": key, "show": "text"} for key in "pabcde"]
+        tables = [made.table("lab5_task_6_m1", "Task 6: m1", rows=[[1, *"fghij"], [2, *"klmno"]]),
+                  made.table("lab5_task_8_speedup", "Task 8: speedup", rows=[[1, *"fghij"]]),
+                  made.table("lab5_task_7_m2", "Task 7: m2", rows=[[p, *"fghij"] for p in range(6)])]  # fmt: skip
+        report = made.report(several, layouts={"lab5": [{**table, "columns": columns} for table in tables]})
+        turned, alone, many = sheets.sheets_of(report, [(chart, b"png") for chart in charts_of(report)])
+        (view,) = turned.tables
+        self.assertEqual([cell.words for cell in view.head], ["p", "1", "2"])
+        self.assertEqual([[cell.words for cell in row] for row in view.rows], [[*"afk"], [*"bgl"], [*"chm"], [*"din"], [*"ejo"]])
+        self.assertEqual([row[0].kind for row in view.rows], [""] * 5)
+        self.assertEqual((turned.beside, alone.beside, many.beside), (True, False, False))
+        self.assertEqual([len(alone.tables[0].head), len(many.tables[0].head)], [6, 6])  # one chart; too many rows
+
     def test_the_book_asks_for_three_slides_with_its_titles(self):
         both = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
         words = {"epoch_time": "epoch time (s)", "throughput": "throughput", "speedup": "speedup", "efficiency": "efficiency"}

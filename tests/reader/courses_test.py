@@ -170,6 +170,12 @@ class Courses(unittest.TestCase):
                 with self.subTest(page=name, table=table):
                     self.assertTrue(f"`{table}`" in text or any(fnmatchcase(table, one) for one in wanted))
 
+    def test_notes_are_sentences(self):
+        for name in TASKS:
+            for table in made_of(name)[0]:
+                for note in table.all_notes():
+                    self.assertRegex(note, r"\w+ .*\w.*[.)]$", (table.id, table.notes))
+
     def test_the_program_carries_the_pages(self):
         with zipfile.ZipFile(io.BytesIO(embed.archive(embed.embedded()))) as archive:
             for name in TASKS:

@@ -127,6 +127,13 @@ class Page(unittest.TestCase):
         self.assertEqual([(task.name, task.title) for task in course_page.parse_course(text).tasks],
                          [("Part 3.2", "One"), ("Session 6.3", "Two")])
 
+    def test_weights_are_no_part_of_a_title(self):
+        for weight in ("(5 points)", "(1 point)", "(10 %)", "(10%)", "(2.5 pts)", "(12,5 marks)"):
+            text = f"# X\n## Part 1: An epoch (warm) by its batch {weight}\n**Hand in**: a table\n> ___\n"
+            self.assertEqual(course_page.parse_course(text).tasks[0].title, "An epoch (warm) by its batch", weight)
+        text = "# X\n## Task 1: Two networks (both)\n**Hand in**: a table\n> ___\n"
+        self.assertEqual(course_page.parse_course(text).tasks[0].title, "Two networks (both)")
+
     def test_the_manuals_pages_have_this_form(self):
         for path in (Path(__file__).resolve().parents[2] / "docs" / "courses").glob("*.md"):
             found = course_page.course_of(path.stem)
@@ -412,6 +419,15 @@ class Html(HandInCase):
         # Charts that a later call does not show are removed with their page.
         self.made()
         self.assertEqual(sorted(os.listdir("in")), [".rueda-files", "answers.md", "hand-in.md", "runs", "tables"])
+
+    def test_long_code_is_told_from_short(self):
+        for lines, wanted in ((31, []), (32, ["long"])):
+            self.write("answers.md", FILLED.replace("Fast.", "```\n" + "x\n" * lines + "```"))
+            Path("in").mkdir(exist_ok=True)
+            shutil.move("answers.md", "in/answers.md")
+            self.made(plots="on")
+            classes = Seen(self.read("in/hand-in.html")).classes
+            self.assertEqual([one for one in classes if one == "long"], wanted)
 
     def test_hostile_answers_are_text(self):
         odd = '<script>alert(1)</script><img src=x onerror=y> [a](javascript:b) <a href="javascript:c">d</a> &lt;'

@@ -110,6 +110,13 @@ class Book(LayoutCase):
         self.assertEqual([cell(baseline, row, "variant") for row in range(len(baseline.rows))],
                          ["processor CPU A", "processor CPU B"])
 
+    def test_cores_of_the_baseline(self):
+        for threads, cores, wanted in ((8, 20.0, 8), (4, 2.0, 2), (1, 0.5, 1), (2, 1.5, 2), (4, math.nan, None)):
+            with self.subTest(threads=threads, cores=cores):
+                baseline = find(book(observe_all([made_run(threads=threads, cores=cores)])), "book_task_10_3")
+                self.assertEqual(cell(baseline, 0, "cores"), wanted)
+        self.assertIsNone(cell(find(book(published("book")), "book_task_10_3"), 0, "cores"))
+
     def test_repeats_of_the_baseline_are_one_row_and_limits_are_marked(self):
         runs = [made_run(epochs=(9, seconds)) for seconds in (5, 21, 6)]
         runs[2].ranks[0].cores = 0.5
@@ -279,6 +286,19 @@ class OneDevice(LayoutCase):
         self.assertIn("resnet50v2, GPU: target reached.", target.notes)
         self.assertEqual([cell(compared, row, "time_ratio") for row in (0, 1)], [1, 2.5])
         self.assertEqual(cell(compared, 1, "batch"), 10)
+
+    def test_a_run_to_an_accuracy_is_a_repeat_for_the_time_of_an_epoch_alone(self):
+        to_target = one_device("resnet50v2", "cuda", 24, 12, 12, options={"target-accuracy": 0.8}, outcome="target reached")
+        tables = self.tables(to_target, one_device("resnet50v2", "cuda", 24, 14), one_device("resnet152v2", "cuda", 63, 36))
+        gpu, compared = find(tables, "sa_miri_2021_task_4"), find(tables, "sa_miri_2021_task_7")
+        self.assertEqual([cell(gpu, 0, key) for key in ("epochs", "outcome", "epoch_s", "remark")], [2, "completed", 12, None])
+        self.assertEqual([cell(compared, row, "time_ratio") for row in range(len(compared.rows))], [1, 3])
+        self.assertEqual([cell(find(tables, "sa_miri_2021_task_5"), row, "seconds") for row in (0, 1)], [24, 14])
+
+    def test_cores_are_those_of_a_processor(self):
+        tables = self.tables(one_device("resnet50v2", "cpu", 5, 4), one_device("resnet50v2", "cuda", 5, 4))
+        self.assertEqual(cell(find(tables, "sa_miri_2021_task_3"), 0, "cores"), 1)
+        self.assertNotIn("cores", [column.key for column in find(tables, "sa_miri_2021_task_4").columns])
 
     def test_a_rehearsal_without_a_gpu(self):
         tables = self.tables(one_device("resnet152v2", "cpu", 9, 8), one_device("resnet50v2", "cpu", 5, 4))

@@ -22,7 +22,8 @@ from ..base.prose import BLANK
 from ..start import Unusable
 
 _DOCS = Path(__file__).resolve().parents[3] / "docs" / "courses"  # of the source tree
-_TASK = re.compile(r"## ((?:Task|Part|Question|Session|Exercise) [\w.]+): (.+?)(?: \([\d.]+ (?:%|points)\))?\s*")
+_WEIGHT = r"\([\d.,]+ ?(?:%|points?|pts?|marks?)\)"
+_TASK = re.compile(rf"## ((?:Task|Part|Question|Session|Exercise) [\w.]+): (.+?)(?: {_WEIGHT})?\s*")
 _HAND_IN, _SHOWS, _EXPLAIN = "**Hand in**:", "**Tables and charts**:", "**Explain**"
 _OF_ALL = ": tasks and hand-in"  # in the heading of each page
 _NAMES = re.compile(r"`([^`]+)`")

@@ -3,7 +3,7 @@
 import math
 
 from ..study.observation import Processor, merged
-from ..tables.point_table import count_cell, marks_of
+from ..tables.point_table import cores_of, count_cell, marks_of
 from ..tables.table import Field, Table, without_empty
 from .work import parameters_of, work_of
 
@@ -14,17 +14,20 @@ def _table(task, what, notes=()):
     return Table(f"sa_miri_2021_task_{task}", f"Task {task}: {what}", notes=notes)
 
 
+def _ends_early(run):
+    """Whether it was to end with an accuracy, as task 6 asks."""
+    return run.options.get("target-accuracy") is not None
+
+
 def _has_target(seen):
-    """Whether its runs were to end with an accuracy, as task 6 asks."""
-    return bool(seen.runs) and seen.runs[0].options.get("target-accuracy") is not None
+    return bool(seen.runs) and _ends_early(seen.runs[0])
 
 
 def _repeats(observations):
-    """Each configuration once, those with less work for an image first."""
+    """Each configuration once, those with less work for an image first. What ends a run changes no time of an epoch."""
     groups = {}
     for seen in observations:
-        key = (seen.subject(), seen.global_batch, str(seen.images), _has_target(seen))
-        groups.setdefault(key, []).append(seen)
+        groups.setdefault((seen.subject(), seen.global_batch, str(seen.images)), []).append(seen)
     work = {key: work_of(group[0]) for key, group in groups.items()}
     ordered = sorted(groups, key=lambda key: math.inf if math.isnan(work[key]) else work[key])
     return [merged(groups[key]) for key in ordered]
@@ -58,13 +61,14 @@ def _networks(seen_once):
     return table
 
 
-def _times(task, what, seen_once):
+def _times(task, what, seen_once, of_processors=False):
     table = _table(task, what, (
         "Epochs: finished ones. Stopped: its job ended before them, and --resume goes on. Steady: median of the epochs "
         "after the first. Of repeats the middle run by this time, or the faster of the middle two.",))
     for seen in seen_once:
-        run = seen.runs[0] if seen.runs else None
-        table.add_fields([*_named(seen), Field("epochs", "Epochs", "count", len(run.epochs) if run else None),
+        run = min(seen.runs, key=_ends_early, default=None)  # the one that the task is about
+        table.add_fields([*_named(seen), *([Field("cores", "Cores", "count", cores_of(seen))] if of_processors else []),
+                          Field("epochs", "Epochs", "count", len(run.epochs) if run else None),
                           Field("outcome", "Outcome", "text", run.outcome if run else None),
                           Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),
                           Field("epoch_s", "Steady epoch (s)", "seconds", seen.epoch),
@@ -106,16 +110,16 @@ def _compared(seen_once):
 
 def one_device_layout(observations):
     """Tasks 2 to 7. The tasks on a GPU are shown of the CPU where no run has a GPU, as in a rehearsal."""
-    alone = _repeats([seen for seen in observations if seen.ranks == 1])
+    alone = [seen for seen in observations if seen.ranks == 1]
     cpu = [seen for seen in alone if seen.processor is Processor.cpu]
     device = [seen for seen in alone if seen.processor is Processor.gpu] or cpu
-    timed = [seen for seen in device if not _has_target(seen)]
-    first = [seen for seen in timed if seen.model == timed[0].model]
+    compared = _repeats(device)
+    first = [seen for seen in device if seen.model == compared[0].model]
     return without_empty([
-        _networks(alone),
-        _times(3, "a CPU, to the end of its job", [seen for seen in cpu if not _has_target(seen)]),
-        _times(4, "one GPU", [seen for seen in first if seen.processor is Processor.gpu]),
-        _learning(5, "accuracy", first),
-        _learning(6, "to an accuracy", [seen for seen in device if _has_target(seen)]),
-        _compared(timed) if len({seen.model for seen in timed}) > 1 else _table(7, ""),
+        _networks(_repeats(alone)),
+        _times(3, "a CPU, to the end of its job", _repeats(cpu), of_processors=True),
+        _times(4, "one GPU", [seen for seen in _repeats(first) if seen.processor is Processor.gpu]),
+        _learning(5, "accuracy", _repeats([seen for seen in first if not _has_target(seen)])),
+        _learning(6, "to an accuracy", _repeats([seen for seen in device if _has_target(seen)])),
+        _compared(compared) if len({seen.model for seen in compared}) > 1 else _table(7, ""),
     ])

@@ -7,7 +7,7 @@ from ..base.text import count_text
 from ..study.observation import Processor, merged
 from ..study.series import Scaling, epoch_speedup
 from ..tables.acceleration import acceleration_table
-from ..tables.point_table import count_cell, high_of, low_of, marks_of
+from ..tables.point_table import cores_of, count_cell, high_of, low_of, marks_of
 from ..tables.serial import serial_table
 from ..tables.table import Column, Field, Table, without_empty
 from .side_by_side import (add_side_by_side, efficiency_figure, epoch_figure, ranks_heading, rate_figure,
@@ -53,21 +53,25 @@ def _cpu_baseline(layout, number, observations):
     """The steady epoch on a CPU, the reference of all that follows: a row for each configuration."""
     table = _task_table(layout, number, "the CPU as baseline", notes=(
         "One rank. Steady: median of the epochs after the first. Of repeats the middle run by this time, or the "
-        "faster of "
-        "the middle two.", "Options, processor: what differs between the runs of the study."))
+        "faster of the middle two. Cores: that its threads had.",))
     repeats = {}
     for seen in observations:
         if seen.ranks == 1 and seen.processor is Processor.cpu:
             repeats.setdefault((seen.subject(), seen.global_batch, str(seen.images)), []).append(seen)
-    for o in map(merged, repeats.values()):
+    merged_once = [merged(group) for group in repeats.values()]
+    different = any(o.variant for o in merged_once)
+    for o in merged_once:
         table.add_fields([
             Field("model", "Model", "text", o.model), Field("image_size", "Pixels", "count", count_cell(o.image_size)),
             Field("source", "Source", "text", o.source), Field("batch", "Batch", "count", count_cell(o.global_batch)),
+            Field("cores", "Cores", "count", cores_of(o)),
             Field("first_epoch_s", "First epoch (s)", "seconds", o.first_epoch),
             Field("epoch_s", "Steady epoch (s)", "seconds", o.epoch),
             Field("images_per_second", "Throughput (images/s)", "rate", o.images / o.epoch.value),
-            Field("variant", "Options, processor", "text", o.variant),
+            *([Field("variant", "Options, processor", "text", o.variant)] if different else []),
             Field("remark", "Remark", "text", marks_of(o, ", "))])
+    if different:
+        table.notes.append("Options, processor: what differs between the runs of the study.")
     return table
 
 

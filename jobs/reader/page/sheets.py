@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from ..charts.report import findings_of, tables_of, text
 from ..handin.answers import text_of
-from .parts import charts_block, table_view
+from .parts import Cell, charts_block, table_view
 
 Sheet = namedtuple("Sheet", "title charts tables facts beside commands said missing", defaults=((), None, ()))
-"""beside: a single chart has its narrow tables and the facts at its right. said: [Passage], None for a box to write
+"""beside: a single chart, or more than two, have narrow tables and the facts at their right. said: [Passage], None for a box to write
 into. missing: names of tables that the course asks for and the runs do not give."""
 
 # A study with more series than this has sheets of what combines them alone.
@@ -24,6 +24,7 @@ _OF_TABLES = {
 }
 _SCALINGS = ("weak", "strong")
 _NARROW = 5  # columns
+_IN_A_ROW = 2  # charts; more stand in two rows, and leave the right of the sheet to tables
 _IN_NAMES_OF_CHARTS = "-"  # and not in ids of tables
 # Task 10.7 of the book asks for three slides with these titles.
 _DECK = {
@@ -84,9 +85,21 @@ def with_task_numbers(report, charts):
     return charts
 
 
+def _turned(view):
+    """A wide table of few rows with a row for each of its columns; any other as it is."""
+    if len(view.head) <= _NARROW or len(view.rows) >= _NARROW:
+        return view
+    columns = zip(view.head[1:], *(row[1:] for row in view.rows))
+    rows = [[Cell(heading.words, ""), *cells] for heading, *cells in columns]
+    return view._replace(head=[view.head[0], *(row[0] for row in view.rows)], rows=rows)
+
+
 def _sheet(title, blocks, views, facts):
-    alone = sum(len(block.content) for block in blocks) == 1
-    return Sheet(title, blocks, views, facts, alone and all(len(view.head) <= _NARROW for view in views))
+    charts = sum(len(block.content) for block in blocks)
+    if charts > _IN_A_ROW:
+        views = [_turned(view) for view in views]
+    beside = charts not in (0, _IN_A_ROW) and all(len(view.head) <= _NARROW for view in views)
+    return Sheet(title, blocks, views, facts, beside)
 
 
 def _sheet_of_tables(title, tables, drawn, named=()):

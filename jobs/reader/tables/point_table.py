@@ -1,5 +1,7 @@
 """What the tables of points share: a row for each point of each series."""
 
+import math
+
 from ..study.observation import Processor, is_single_run
 from .table import Field, Table, shown
 
@@ -24,6 +26,15 @@ def point_table(id, title, figures, row_of, notes):
 def count_cell(count):
     """Nothing where a count is 0, which means unknown."""
     return count or None
+
+
+def cores_of(seen):
+    """Of the one rank of an observation on processors: as many as it ran threads, or all that it had. None where that is
+    not recorded."""
+    if not seen.runs or seen.processor is not Processor.cpu:
+        return None
+    rank = seen.runs[0].ranks[0]
+    return count_cell(min(rank.threads, math.ceil(rank.cores))) if math.isfinite(rank.cores) else None
 
 
 def low_of(estimate):
