@@ -46,8 +46,8 @@ def end(process, seconds):
 
 
 def run(words, seconds, **options):
-    """(exit code, standard output, standard error) of a program; the code is None if it was killed after so many seconds.
-    An interrupt ends it too."""
+    """(exit code, standard output, standard error) of a program; the code is None if it was killed after so many
+    seconds. An interrupt ends it too."""
     pipes = {name: subprocess.PIPE for name in ("stdout", "stderr") if name not in options}
     process = start(words, signal.SIGKILL, stdin=subprocess.DEVNULL, universal_newlines=True, **pipes, **options)
     try:

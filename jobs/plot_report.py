@@ -18,7 +18,8 @@ FORMATS = ("png", "pdf")
 def command_line(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0], prog="plot_report")
     parser.add_argument("folder", metavar="REPORT_DIR", help="directory with report.json")
-    parser.add_argument("--slides", action="store_true", help="also writes slides.html, with a sheet for each task, to complete and print")
+    parser.add_argument("--slides", action="store_true",
+                        help="also writes slides.html, with a sheet for each task, to complete and print")
     parser.add_argument("--formats", default="png,pdf", help="formats of the charts in plots/ [png,pdf]")
     options = parser.parse_args(words)
     options.folder = start.path_of(options.folder)

@@ -7,15 +7,16 @@ A run that failed, or lost a rank or a host, is started again with --resume auto
 later ones in a row after 1, 2, 4 ... 60 s. It gives up after N failures without a new checkpoint [5], and at once
 where a restart cures nothing: exit code 2 (wrong input) and 75 (stopped as asked, with its state saved).
 
-SIGTERM, SIGINT and SIGUSR1 go to the command, SIGHUP (unless nohup ignores it) as SIGTERM, and after one of them nothing
-is started again. A command that has not ended 300 s later is killed; if this script is killed, the command gets SIGTERM.
+SIGTERM, SIGINT and SIGUSR1 go to the command, SIGHUP (unless nohup ignores it) as SIGTERM, and after one of them
+nothing is started again. A command that has not ended 300 s later is killed; if this script is killed, the command gets
+SIGTERM.
 
 Hosts that --host or --hostfile names and that do not answer within 20 s are left out, with their ranks; the global
 batches stay. Parts that --balance 3,1 gives to ranks that are not there any more become --balance speed. RUEDA_PROBE is
 the command that tries a host: PROBE HOST true [ssh -o BatchMode=yes -o ConnectTimeout=5].
 
---requeue, in a job of Slurm: a run that was stopped by SIGUSR1, or that saved its state (75), puts its job back into the
-queue. So does a failure if nodes of the job start nothing any more within 20 s; they are left out from then on.
+--requeue, in a job of Slurm: a run that was stopped by SIGUSR1, or that saved its state (75), puts its job back into
+the queue. So does a failure if nodes of the job start nothing any more within 20 s; they are left out from then on.
 
 A launcher that stays although the run is over, because it waits for a host that is gone, is ended: 4 s after its last
 rank on this host has ended, or, where it had none here, when status.json in DIR has not changed for 120 s.

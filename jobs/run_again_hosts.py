@@ -1,4 +1,5 @@
-"""The command that run-again.sh starts: its words, and the hosts that they name. Leaves out hosts that no longer answer."""
+"""The command that run-again.sh starts: its words, and the hosts that they name. Leaves out hosts that no longer
+answer."""
 
 import json
 import os
@@ -56,7 +57,8 @@ class Command:
 
 
 def read_regular(path):
-    """The bytes of a regular file. A pipe may keep whoever reads it waiting, and gives its content once. Raises OSError."""
+    """The bytes of a regular file. A pipe may keep whoever reads it waiting, and gives its content once. Raises
+    OSError."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(None, "it is no regular file")
@@ -68,8 +70,8 @@ def hosts_of_file(name):
     try:
         content = read_regular(name)
         if content.startswith(b"\xef\xbb\xbf"):
-            raise Refusal(f"the hostfile {name!r} begins with a byte-order mark, with which Open MPI does not read it: save it "
-                          "as UTF-8 without one")
+            raise Refusal(f"the hostfile {name!r} begins with a byte-order mark, with which Open MPI does not "
+                          "read it: save it as UTF-8 without one")
         lines = content.decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise Refusal(f"the hostfile {name!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -96,7 +98,8 @@ def hosts_of_list(text):
 def checked_host(host, where):
     """A name that no program takes for an option."""
     if host.startswith("[") or host.count(":") > 1:
-        raise Refusal(f"{where} has the IPv6 address {host[:80]!r}, and Open MPI takes names and IPv4 addresses: give its name")
+        raise Refusal(f"{where} has the IPv6 address {host[:80]!r}, and Open MPI takes names and IPv4 "
+                      "addresses: give its name")
     if not HOST.fullmatch(host):
         raise Refusal(f"{where} has {host[:80]!r}, which is no name of a host")
     return host

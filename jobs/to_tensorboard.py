@@ -128,8 +128,8 @@ def scalars(run_dir):
 
 
 def prepare(folder, overwrite):
-    """Makes the folder, without event files of earlier calls, and returns whose files it holds and what was removed. Those
-    that this script is not known to have written are somebody else's."""
+    """Makes the folder, without event files of earlier calls, and returns whose files it holds and what was removed.
+    Those that this script is not known to have written are somebody else's."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise Unusable(f"{folder} is no folder of its own; name another with --out")
     make_folder(folder)
@@ -137,8 +137,8 @@ def prepare(folder, overwrite):
     earlier = sorted(path.name for path in folder.glob(EVENTS))
     foreign = [name for name in earlier if not ownership.proven(name)]
     if foreign:
-        raise Unusable(f"{folder} holds {foreign[0]}, which this script did not write: TensorBoard would show both; name "
-                       "another folder with --out")
+        raise Unusable(f"{folder} holds {foreign[0]}, which this script did not write: TensorBoard would "
+                       "show both; name another folder with --out")
     if earlier and not overwrite:
         raise Unusable(f"{folder} holds {earlier[0]}: TensorBoard would show both; give --overwrite or another --out")
     return ownership, ownership.remove_others(())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains one of rueda's networks with PyTorch's DistributedDataParallel and adds its epochs to a CSV, which `rueda report
---keras-log CSV,model=MODEL` shows beside runs of rueda.
+"""Trains one of rueda's networks with PyTorch's DistributedDataParallel and adds its epochs to a CSV, which `rueda
+report --keras-log CSV,model=MODEL` shows beside runs of rueda.
 
 usage: torchrun --nproc-per-node P jobs/torch_ddp.py MODEL DATA CSV [options]
 

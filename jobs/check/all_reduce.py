@@ -110,7 +110,8 @@ def markdown(found, shown=SHOWN):
 def base():
     """When and on what machine the rows were measured."""
     processor = describe_machine([])["processor"]
-    return f"{datetime.date.today()}, {os.cpu_count()} cores of {processor}, one thread a rank, medians of 15 to 500 sums."
+    return (f"{datetime.date.today()}, {os.cpu_count()} cores of {processor}, one thread a rank, "
+            "medians of 15 to 500 sums.")
 
 
 def page_with(page, text):

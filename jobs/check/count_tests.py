@@ -107,7 +107,8 @@ def counts_of(arguments):
         print_slowest(records)
         for record in records:
             count = count_of_program(record)
-            yield record["name"].split(" / ")[-1], count, reasons_of_program(record, count.skipped) if count.skipped else {}
+            yield (record["name"].split(" / ")[-1], count,
+                   reasons_of_program(record, count.skipped) if count.skipped else {})
 
 
 def print_skipped(skipped):
@@ -120,7 +121,8 @@ def print_skipped(skipped):
 
 def print_slowest(records):
     longest = sorted(records, key=lambda record: -record["duration"])[:SHOWN]
-    print("longest: " + ", ".join(f"{record['name'].split(' / ')[-1]} {record['duration']:.0f} s" for record in longest))
+    print("longest: " + ", ".join(f"{record['name'].split(' / ')[-1]} {record['duration']:.0f} s"
+                                  for record in longest))
 
 
 def main(arguments):

@@ -40,7 +40,8 @@ RATES = tuple(0.0125 * 2**i for i in range(14))
 FIRST = {"sgd": 0.1, "lars": 6.4}
 """Where the search for the rate of a large batch begins, by optimizer: LARS multiplies rates by some hundredths."""
 GOALS = (
-    ("loss", 1.0), ("loss", 0.6), ("loss", 0.5), ("loss", 0.4), ("accuracy", 0.8), ("accuracy", 0.82), ("accuracy", 0.84),
+    ("loss", 1.0), ("loss", 0.6), ("loss", 0.5), ("loss", 0.4), ("accuracy", 0.8), ("accuracy", 0.82),
+    ("accuracy", 0.84),
 )  # fmt: skip
 MAIN_GOAL = GOALS[3]
 """Rates are compared by the main goal, and a training ends once it has been reached. Smoothed labels change the training
@@ -113,7 +114,8 @@ class Training:
             return False
         needed = examples_to(found, self.arguments.main_goal)
         enough = needed is not None and all(examples_to(found, goal) is not None for goal in self.arguments.goals)
-        return enough or (needed and found["images"] >= PATIENCE * needed) or found["outcome"] in ("completed", "failed")
+        return (enough or (needed and found["images"] >= PATIENCE * needed)
+                or found["outcome"] in ("completed", "failed"))
 
     def run(self, most):
         """Until the goals are reached, or for so many images. Returns what `read` does, or None if time was up."""
@@ -136,7 +138,8 @@ class Training:
         end = time.monotonic() + LIMIT
         one_pool = {**os.environ, "OMP_NUM_THREADS": str(self.arguments.threads)}
         with open(f"{self.folder}.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(self.command(epochs), env=one_pool, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            process = subprocess.Popen(self.command(epochs), env=one_pool, stdin=subprocess.DEVNULL,
+                                       stdout=log, stderr=log)
             try:
                 while process.poll() is None:
                     time.sleep(1)
@@ -224,7 +227,8 @@ def parse_arguments(words):
     parser.add_argument("--base", type=int, default=128, metavar="B", help="the run that predicts [%(default)s]")
     parser.add_argument("--seeds", default="1,2,3", metavar="LIST", help="the first one for the rates [%(default)s]")
     parser.add_argument("--optimizer", choices=FIRST, default="sgd", help="[%(default)s]")
-    parser.add_argument("--label-smoothing", type=float, default=0, metavar="X", help="as rueda's; goals are accuracies")
+    parser.add_argument("--label-smoothing", type=float, default=0, metavar="X",
+                        help="as rueda's; goals are accuracies")
     parser.add_argument("--image-size", type=int, default=32, help="[%(default)s]")
     parser.add_argument("--data-limit", type=int, default=12288, metavar="N", help="training images [%(default)s]")
     parser.add_argument("--noise-scale", type=int, default=1, metavar="N", help="as rueda's; 0: not measured [1]")

@@ -39,8 +39,8 @@ def examples_to_accuracy(evaluations, target):
 
 
 def noise_by_steps(rows, data_images):
-    """[(images at the end of a block of steps, {"scale": noise scale})], from the rows of steps.csv (docs/metrics.md has
-    the formulas). Blocks grow with the images, because the noise scale of the first steps grows fast."""
+    """[(images at the end of a block of steps, {"scale": noise scale})], from the rows of steps.csv (docs/metrics.md
+    has the formulas). Blocks grow with the images, because the noise scale of the first steps grows fast."""
     blocks, images, begin, steps, variance, length = [], 0, 0, 0, 0.0, 0.0
     for row in rows:
         batch = int(row["global_samples"])

@@ -78,4 +78,5 @@ def draw(table, picture):
 
 
 if __name__ == "__main__":
-    start.run_on_input("learning_plot", __doc__, draw, "give what jobs/check/learning.py hands on, and PICTURE.png, .pdf or .svg")
+    start.run_on_input("learning_plot", __doc__, draw,
+                       "give what jobs/check/learning.py hands on, and PICTURE.png, .pdf or .svg")

@@ -22,8 +22,8 @@ PREDICTIONS = {"scale": "predicted", "steps": "predicted_by_steps"}
 
 
 def scales(found, key):
-    """(images at its end, noise scale) of what determined one: of the epochs, with key scale, low or high as in run.json;
-    of blocks of steps with key steps."""
+    """(images at its end, noise scale) of what determined one: of the epochs, with key scale, low or high as in
+    run.json; of blocks of steps with key steps."""
     if key == "steps":
         return [(images, of["scale"]) for images, of in found["blocks"]]
     return [(images, of[key]) for images, of in found["noise"] if of and of.get("scale")]
@@ -105,8 +105,9 @@ def count(value):
 
 def as_table(lines, goal):
     """Markdown of one goal."""
-    out = ["| batch | best rate | seeds | images | fewest to most | steps | predicted by epochs | measured / predicted | "
-           "by steps | measured / predicted |", "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    out = ["| batch | best rate | seeds | images | fewest to most | steps | predicted by epochs | measured "
+           "/ predicted | by steps | measured / predicted |",
+           "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
     for row in lines:
         if row.goal != goal_words(goal):
             continue
@@ -143,8 +144,9 @@ def half_cell(measured, batches, goal, base, key):
 
 def verdicts(batches, lines, base, goals):
     """Markdown: for each goal and way to predict, whether the goals of this experiment are met."""
-    out = [f"| until | apart by a factor of, up to {REACH * base:,} (goal {NEAR:g}), by epochs | by steps | half lost at, by the "
-           f"fit | predicted by epochs, factor (goal {HALF_NEAR:g}) | by steps |", "|---|---|---|---:|---|---|"]  # fmt: skip
+    out = [f"| until | apart by a factor of, up to {REACH * base:,} (goal {NEAR:g}), by epochs | by steps | half "
+           f"lost at, by the fit | predicted by epochs, factor (goal {HALF_NEAR:g}) | by steps |",
+           "|---|---|---|---:|---|---|"]  # fmt: skip
     for goal in goals:
         measured = measured_half(batches, goal)
         cells = [goal_words(goal), *(near_cell(lines, goal, base, column) for column in PREDICTIONS.values())]
@@ -167,6 +169,7 @@ def noise_line(batches, base):
 
 def as_markdown(batches, base, goals, main_goal):
     lines = rows(batches, base, goals)
-    parts = [f"Until a {goal_words(main_goal)}, by a run of {base:,}:", as_table(lines, main_goal), noise_line(batches, base)]
+    parts = [f"Until a {goal_words(main_goal)}, by a run of {base:,}:", as_table(lines, main_goal),
+             noise_line(batches, base)]
     parts.append(verdicts(batches, lines, base, goals))
     return "\n\n".join(parts)

@@ -106,8 +106,8 @@ def run_logged(words, log):
     with open(log, "w", encoding="utf-8") as file:
         try:
             code = subprocess.run(
-                words, env={**os.environ, **one_thread}, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
-                timeout=LIMIT,
+                words, env={**os.environ, **one_thread}, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                check=False, timeout=LIMIT,
             ).returncode
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"{words[0]} did not end within {LIMIT // 3600} hours: {log}") from None

@@ -99,7 +99,8 @@ def by_epoch(results):
 
 
 def beginning(results):
-    """Whether rueda on one rank and PyTorch began with the same weights and images, by the losses of their first step."""
+    """Whether rueda on one rank and PyTorch began with the same weights and images, by the losses of their first
+    step."""
     pairs = zip(of_contestant(results, "rueda-1"), of_contestant(results, "torch"))
     worst = max(abs(ours["losses"][0] / theirs["losses"][0] - 1) for ours, theirs in pairs)
     figure = f"The first step's loss of rueda on 1 rank differs from PyTorch's by {worst:.1e} of it at most"

@@ -117,7 +117,8 @@ class Hosts(Run):
         }
 
     def call(self, *words):
-        subprocess.run([HOSTS, *map(str, words)], env=self.environment, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+        subprocess.run([HOSTS, *map(str, words)], env=self.environment, check=True, stdout=subprocess.DEVNULL,
+                       timeout=LIMIT)
 
     def start(self):
         self.call("up", COUNT, "1gbit", "50us")
@@ -203,8 +204,9 @@ def main():
         runs = [measured(kind, options.stall_seconds) for _ in range(options.times)]
         words, starts, steps, ranks = zip(*runs)
         slowest = max(slowest, *steps)
-        print(f"| {title} | {len(runs)} | {ranks[0]} | {statistics.median(words):.1f} | {statistics.median(starts):.1f} | "
-              f"{statistics.median(steps):.1f} ({min(steps):.1f} to {max(steps):.1f}) |", flush=True)  # fmt: skip
+        print(f"| {title} | {len(runs)} | {ranks[0]} | {statistics.median(words):.1f} | "
+              f"{statistics.median(starts):.1f} | {statistics.median(steps):.1f} ({min(steps):.1f} to "
+              f"{max(steps):.1f}) |", flush=True)  # fmt: skip
     return 0 if slowest < MOST else 1
 
 

@@ -8,8 +8,8 @@ the convolutions that lose most against max(FLOPs / rate, bytes / rate), and the
 
     fixed + max(FLOPs / (rate x share x side / (side + half)), bytes / rate)
 
-that fit best, by least squares of the logarithm. Side: the shorter side of the weights as a matrix. Left out of the fit:
-plans with an epilogue, and the convolutions of a network's image, padded or as windows of its rows.
+that fit best, by least squares of the logarithm. Side: the shorter side of the weights as a matrix. Left out of the
+fit: plans with an epilogue, and the convolutions of a network's image, padded or as windows of its rows.
 """
 
 import argparse
@@ -91,8 +91,9 @@ def main():
               f"| {100 * floor / one.seconds:.0f} % | `{one.engine}` | {one.name} |")  # fmt: skip
     fitted = [one for one in found if one.fits]
     (fixed, share, half), spread = fit(fitted, given.flops, given.bytes)
-    print(f"\n{content['device']}, cuDNN {content['cudnn']}: {len(fitted)} of {len(found)} convolutions fit {1e6 * fixed:.0f} "
-          f"us + max(FLOPs / (rate x {share:.2f} x side / (side + {half})), bytes / rate), to {100 * spread:.0f} %")  # fmt: skip
+    print(f"\n{content['device']}, cuDNN {content['cudnn']}: {len(fitted)} of {len(found)} convolutions fit "
+          f"{1e6 * fixed:.0f} us + max(FLOPs / (rate x {share:.2f} x side / (side + {half})), bytes / rate), to "
+          f"{100 * spread:.0f} %")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ FIGURE = re.compile(r"(<!--=(\w+)-->).*?(<!---->)")
 # The same commands on a few made images: shorter, with as many lines.
 SMALLER = [(r"jobs/data\.sh fashion-mnist", "jobs/data.sh fashion-mnist --from idx"),
            (r"--data-limit \d+", "--data-limit 144"), (r"--repeats \d+", "--repeats 1"), (r"kill:1:\d+", "kill:1:5"),
-           (r"--ranks-per-node 1,2,4", "--ranks-per-node 1,2"), (r"bench all-reduce", "bench all-reduce --repetitions 3")]
+           (r"--ranks-per-node 1,2,4", "--ranks-per-node 1,2"),
+           (r"bench all-reduce", "bench all-reduce --repetitions 3")]
 # What comes and goes with the load of the machine, and what a factor below 98 % adds to its line.
 CHANCE = re.compile(r"^(note: |  slow: |  disturbed: ).*\n?|  low: .*", re.MULTILINE)
 # A figure, or that runs of a busy machine determine none.

@@ -37,9 +37,10 @@ def answer(report, together, alone, ranked):
     one, two = series["points"]
     says = [found["text"] for found in report["findings"] if found["about"] == series["label"]]
     efficiency = two["efficiency"]
-    text = (f"On two ranks an epoch of {two['images']:,.0f} images takes {two['epoch_seconds']['value']:.2f} s in place of "
-            f"{one['epoch_seconds']['value']:.2f} s, which is {two['speedup']['value']:.2f} times as fast (efficiency "
-            f"{percent(efficiency['value'])}; repeats leave {percent(efficiency['low'])} to {percent(efficiency['high'])})")
+    text = (f"On two ranks an epoch of {two['images']:,.0f} images takes {two['epoch_seconds']['value']:.2f} "
+            f"s in place of {one['epoch_seconds']['value']:.2f} s, which is {two['speedup']['value']:.2f} times as "
+            f"fast (efficiency {percent(efficiency['value'])}; repeats leave {percent(efficiency['low'])} to "
+            f"{percent(efficiency['high'])})")
     most = next((match for said in says if (match := COSTLIEST.search(said))), None)
     if efficiency["value"] >= IDEAL:
         text += "; next to nothing is lost"
@@ -47,8 +48,9 @@ def answer(report, together, alone, ranked):
         text += f"; most of the loss is {most[1]} ({most[2]}): {MEANINGS[most[1]]}"
     else:
         text += "; no single cause of what is missing is determined"
-    return (f"{text}. Two trainings that exchange no message, at the same time, make {percent(together / alone)} of the "
-            f"speed of one alone each, and the two ranks of one training {percent(ranked / alone)}.")
+    return (f"{text}. Two trainings that exchange no message, at the same time, make "
+            f"{percent(together / alone)} of the speed of one alone each, and the two ranks of one training "
+            f"{percent(ranked / alone)}.")
 
 
 def mistake(evaluation):

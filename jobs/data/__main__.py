@@ -50,7 +50,8 @@ def command_line(words):
     source.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
     source.add_argument("--url", help=f"of a mirror [{cifar10.URL}]")
     source.add_argument("--md5", metavar="SUM", help="of the archive there [the official one]")
-    source = add_source(sources, "fashion-mnist", fashion.get, "Fashion-MNIST from Debian's package, to DIR/fashion-mnist")
+    source = add_source(sources, "fashion-mnist", fashion.get,
+                        "Fashion-MNIST from Debian's package, to DIR/fashion-mnist")
     source.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path("data"), help="[data]")
     source.add_argument("--from", dest="source", metavar="FOLDER", type=Path,
                         help="take its four IDX files from there, not from the package")
@@ -58,7 +59,8 @@ def command_line(words):
                         "pictures by class, .npy or .npz arrays, CIFAR-100")
     source.add_argument("source", metavar="IN", type=Path)
     source.add_argument("folder", metavar="OUT", type=Path)
-    source.add_argument("--names", metavar="FILE", type=Path, help="the names of the classes, one a line [their numbers, or those of IN]")
+    source.add_argument("--names", metavar="FILE", type=Path,
+                        help="the names of the classes, one a line [their numbers, or those of IN]")
     source.add_argument("--labels", choices=("fine", "coarse"), help="of CIFAR-100: 100 classes or 20 [fine]")
     source.add_argument("--test-share", type=share, default=0.2, metavar="X",
                         help="of each class, where IN has no train and test [0.2]")
@@ -86,7 +88,8 @@ def main():
         print(f"data.sh: {place}: {error.strerror or plain(error)}; free it, or give another place", file=sys.stderr)
         return 2
     except MemoryError:
-        print("data.sh: there is not enough memory for what is read in one piece: use a machine with more", file=sys.stderr)
+        print("data.sh: there is not enough memory for what is read in one piece: use a machine with more",
+              file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("data.sh: interrupted; the same command goes on", file=sys.stderr)

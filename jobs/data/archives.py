@@ -1,5 +1,5 @@
-"""Reads members of tar archives, packed by gzip or not, with bounds: tarfile itself reads headers of any claimed size, and
-unpacks what it passes over."""
+"""Reads members of tar archives, packed by gzip or not, with bounds: tarfile itself reads headers of any claimed size,
+and unpacks what it passes over."""
 
 import gzip
 import tarfile
@@ -28,7 +28,8 @@ class _Bounded:
 
     def read(self, count):
         if not 0 <= count <= bounds.HEADER_BYTES:
-            raise Fault(f"{self._path} has a header of {count:,} bytes, expected up to {bounds.HEADER_BYTES:,}: get it again")
+            raise Fault(f"{self._path} has a header of {count:,} bytes, expected up to "
+                        f"{bounds.HEADER_BYTES:,}: get it again")
         if self._stream.tell() + count > bounds.UNPACKED_BYTES:
             raise Fault(f"{self._path} is longer than {bounds.UNPACKED_BYTES:,} bytes: it is not the set")
         return self._stream.read(count)
@@ -46,7 +47,8 @@ def _content_of(member, tar):
 
 
 def _members(path, folder, most):
-    with open(path, "rb") as file, _opened(file) as stream, tarfile.open(fileobj=_Bounded(stream, path), mode="r:") as tar:
+    with open(path, "rb") as file, _opened(file) as stream, \
+            tarfile.open(fileobj=_Bounded(stream, path), mode="r:") as tar:
         for count, member in enumerate(tar, 1):
             if count > bounds.MEMBERS:
                 raise Fault(f"{plain(path)} has more than {bounds.MEMBERS:,} members: it is not the set")
@@ -57,8 +59,8 @@ def _members(path, folder, most):
 
 
 def members(path, folder, most):
-    """(name, content) of those members that lie in `folder` or at the top and have names in `most`, which has the largest
-    size of each: None instead of the content of a larger one, or of a link. No path is followed."""
+    """(name, content) of those members that lie in `folder` or at the top and have names in `most`, which has the
+    largest size of each: None instead of the content of a larger one, or of a link. No path is followed."""
     require_file(path)
     try:
         yield from _members(path, folder, most)

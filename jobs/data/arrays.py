@@ -10,7 +10,8 @@ from layout import MOST_IMAGES, Split
 from pictures import record
 
 # What people call them, images before labels.
-WORDS = ((("train_images", "train_labels"), ("test_images", "test_labels")), (("x_train", "y_train"), ("x_test", "y_test")))
+WORDS = ((("train_images", "train_labels"), ("test_images", "test_labels")),
+         (("x_train", "y_train"), ("x_test", "y_test")))
 
 
 KNOWN = {word for words in WORDS for pair in words for word in pair}
@@ -26,8 +27,8 @@ def _pairs_in(names, place):
     for words in WORDS:
         if all(word in there for pair in words for word in pair):
             return [tuple(there[word] for word in pair) for pair in words]
-    raise Fault(f"{plain(place)} holds the arrays {plain(', '.join(there.values()))}: expected train_images, train_labels, "
-                "test_images, test_labels, or x_train, y_train, x_test, y_test")
+    raise Fault(f"{plain(place)} holds the arrays {plain(', '.join(there.values()))}: expected train_images, "
+                "train_labels, test_images, test_labels, or x_train, y_train, x_test, y_test")
 
 
 def _stems(folder):
@@ -122,7 +123,8 @@ def _require_pixels(images, name):
         remedy = "save x.round().astype('uint8')"
     else:
         remedy = "scale them to 0 to 255 first"
-    raise Fault(f"{name} has elements of {plain(images.dtype)}, expected uint8, from {lowest:g} to {highest:g}: {remedy}")
+    raise Fault(f"{name} has elements of {plain(images.dtype)}, expected uint8, from {lowest:g} to "
+                f"{highest:g}: {remedy}")
 
 
 def _split(arrays, pair, place):
@@ -131,7 +133,8 @@ def _split(arrays, pair, place):
     image_name, label_name = (f"{plain(place)}: {word}" for word in pair)
     images, labels = _colours_last(arrays[pair[0]], image_name), arrays[pair[1]]
     if labels.dtype.kind not in "iu" or labels.ndim < 1 or labels.size != len(labels):
-        raise Fault(f"{label_name} has the shape {labels.shape} of {plain(labels.dtype)}, expected a whole number an image")
+        raise Fault(f"{label_name} has the shape {labels.shape} of {plain(labels.dtype)}, expected a whole "
+                    "number an image")
     if len(labels) != len(images) or not 1 <= len(images) <= MOST_IMAGES or min(images.shape) < 1:
         raise Fault(f"{image_name} holds {len(images):,} images and {label_name} {len(labels):,} labels")
     _require_pixels(images, image_name)

@@ -16,8 +16,8 @@ def _from_archive(archive):
     found = {}
     for name, content in members(archive, FOLDER, dict.fromkeys(FILES, bounds.MEMBER_BYTES)):
         if content is None:
-            raise Fault(f"{plain(archive)}: {name} is no regular file of up to {bounds.MEMBER_BYTES:,} bytes; get the archive "
-                        "again")
+            raise Fault(f"{plain(archive)}: {name} is no regular file of up to {bounds.MEMBER_BYTES:,} bytes; "
+                        "get the archive again")
         found[name] = content
     return found
 

@@ -31,7 +31,8 @@ def class_name(text):
 
 
 def require_file(path, most=None):
-    """Refuses what is not a regular file, for example a pipe, which would be waited for; and one of more bytes than `most`."""
+    """Refuses what is not a regular file, for example a pipe, which would be waited for; and one of more bytes than
+    `most`."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError) as error:

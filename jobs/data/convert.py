@@ -51,7 +51,8 @@ def _given_names(path, found, read):
     """The names of --names: one for each class; of labels there may be more, which no image has."""
     given = _names_in(path)
     if len(given) < len(found) or (len(given) > len(found) and read in EXACT):
-        raise Fault(f"{plain(path)} has {len(given)} names, and the set {len(found)} classes: one name a line, for each class")
+        raise Fault(f"{plain(path)} has {len(given)} names, and the set {len(found)} classes: one name a line, "
+                    "for each class")
     twice = [name for name, times in Counter(given).items() if times > 1]
     if twice:
         raise Fault(f"{plain(path)} has the name {twice[0]} twice: each class needs its own")
@@ -71,8 +72,9 @@ def _check_labels(names, train, test, from_zero):
     """Labels as a whole. `from_zero`: it is certain that 0 is a class, though no image may have it."""
     lowest, highest = (bound(bound(train.labels), bound(test.labels)) for bound in (min, max))
     if lowest > 0 and not from_zero:
-        raise Fault(f"no image has the label 0, the labels are {lowest} to {highest}, and classes are counted from 0: subtract "
-                    f"{lowest} from all labels, or give --names with {highest + 1} names if 0 is a class")
+        raise Fault(f"no image has the label 0, the labels are {lowest} to {highest}, and classes are counted "
+                    f"from 0: subtract {lowest} from all labels, or give --names with {highest + 1} names "
+                    "if 0 is a class")
     if _tell_empty_classes(names, train, "training"):
         say("a network gets an output for each of them: if these are no classes, number the labels without gaps")
     _tell_empty_classes(names, test, "test")
@@ -89,8 +91,8 @@ def _nothing_known(place):
     if not place.is_dir():
         require_file(place)
         require_unknown(place)
-    return Fault(f"{plain(place)} is nothing that can be converted: expected IDX files, folders of pictures by class, .npy or "
-                 ".npz arrays, or the binary version of CIFAR-100")
+    return Fault(f"{plain(place)} is nothing that can be converted: expected IDX files, folders of pictures by "
+                 "class, .npy or .npz arrays, or the binary version of CIFAR-100")
 
 
 def get(options):

@@ -60,8 +60,8 @@ class _Pace:
         if now - self._time < TIMEOUT:
             return
         if have - self._have < SLOWEST * TIMEOUT:
-            raise Fault(f"{plain(self._url)} sends fewer than {SLOWEST:,} bytes a second: what came is kept, and the same "
-                        "command goes on there")
+            raise Fault(f"{plain(self._url)} sends fewer than {SLOWEST:,} bytes a second: what came is "
+                        "kept, and the same command goes on there")
         self._have, self._time = have, now
 
 
@@ -132,7 +132,8 @@ def _opened(part):
     found = os.fstat(number)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(number)
-        raise Fault(f"{plain(part)} is no regular file, or has another name (a hard link): remove it, or give another DIR")
+        raise Fault(f"{plain(part)} is no regular file, or has another name (a hard link): remove it, or "
+                    "give another DIR")
     return os.fdopen(number, "r+b")
 
 
@@ -154,6 +155,6 @@ def fetch(url, md5, path):
             part.unlink()
             if kind:
                 raise Fault(f"{plain(url)} gave {kind.name}: {kind.remedy}")
-            raise Fault(f"{plain(url)} has the MD5 sum {found}, expected {md5}: it was removed; the same command gets it "
-                        "again")
+            raise Fault(f"{plain(url)} has the MD5 sum {found}, expected {md5}: it was removed; the same "
+                        "command gets it again")
         os.rename(part, path)

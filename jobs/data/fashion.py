@@ -66,7 +66,7 @@ def get(options):
     with tempfile.TemporaryDirectory(prefix="rueda-data-") as folder:
         source = _unpacked(folder) or _installed()
         if source is None:
-            raise Fault(f"Debian's package {PACKAGE} can be neither downloaded nor installed: on a machine with a network "
-                        f"run `apt-get download {PACKAGE}`, unpack it here by `dpkg-deb -x FILE.deb FOLDER`, and "
-                        f"give --from FOLDER/{FILES}")
+            raise Fault(f"Debian's package {PACKAGE} can be neither downloaded nor installed: on a machine "
+                        f"with a network run `apt-get download {PACKAGE}`, unpack it here by `dpkg-deb -x "
+                        f"FILE.deb FOLDER`, and give --from FOLDER/{FILES}")
         return _write(source, target, options.overwrite)

@@ -30,7 +30,8 @@ def _inside(folder):
 
 
 def has_picture(folder, levels=DEEPEST):
-    """In it or some levels below. Classes may be links; deeper ones, which may lead to all that there is, are not followed."""
+    """In it or some levels below. Classes may be links; deeper ones, which may lead to all that there is, are not
+    followed."""
     folders, files = _inside(folder)
     if levels < DEEPEST - 1:
         folders = [below for below in folders if not below.is_symlink()]
@@ -69,15 +70,15 @@ def _without_pictures(folder, folders, files):
     """What to do about a class's folder that holds no picture of its own."""
     full = [below for below in folders if has_picture(below)]
     if full and [below.name for below in folders] == ["images"]:
-        return Fault(f"{plain(folder)} has its pictures one folder below, in images, as Tiny ImageNet has: move them up; "
-                     f"{MANUAL}")
+        return Fault(f"{plain(folder)} has its pictures one folder below, in images, as Tiny ImageNet has: "
+                     f"move them up; {MANUAL}")
     if full:
         return Fault(f"{plain(folder)} holds no picture, but its folder {plain(full[0].name)} does: move them up, or "
                      f"give {plain(folder)} itself if its folders are the classes")
     if files:
         endings = ", ".join(sorted({path.suffix.lower() or plain(path.name) for path in files})[:5])
-        return Fault(f"{plain(folder)} holds no picture that is read, but {counted(len(files), 'file')} ({plain(endings)}): "
-                     "save pictures as PNG or JPEG, or move the folder elsewhere")
+        return Fault(f"{plain(folder)} holds no picture that is read, but {counted(len(files), 'file')} "
+                     f"({plain(endings)}): save pictures as PNG or JPEG, or move the folder elsewhere")
     return Fault(f"{plain(folder)} holds no picture: remove it, or put some there")
 
 
@@ -97,8 +98,8 @@ def classes_in(folder, not_read):
     for place in folders:
         name = class_name(place.name)
         if name in classes:
-            raise Fault(f"{plain(place)} and another folder beside it have names that look alike, {places[name].name!a} and "
-                        f"{place.name!a}: put their pictures into one of them, or rename one")
+            raise Fault(f"{plain(place)} and another folder beside it have names that look alike, "
+                        f"{places[name].name!a} and {place.name!a}: put their pictures into one of them, or rename one")
         below, inside = _inside(place)
         pictures = [path for path in inside if is_picture(path)]
         if not pictures:
@@ -113,10 +114,11 @@ def classes_in(folder, not_read):
 
 
 def _without_classes(folder):
-    lists = [path.name for place in (folder, folder.parent) for path in _inside(place)[1] if path.suffix.lower() == ".csv"]
+    lists = [path.name for place in (folder, folder.parent)
+             for path in _inside(place)[1] if path.suffix.lower() == ".csv"]
     labels = f" ({plain(lists[0])} may have their labels, as in Kaggle's sets)" if lists else ""
-    return Fault(f"{plain(folder)} holds pictures, but no folder for each class{labels}: put each into a folder with the "
-                 f"name of its class; {MANUAL}")
+    return Fault(f"{plain(folder)} holds pictures, but no folder for each class{labels}: put each into a "
+                 f"folder with the name of its class; {MANUAL}")
 
 
 def _half(folders, names):
@@ -137,13 +139,13 @@ def halves_of(folder):
         raise _without_classes(train)
     for half in others:
         if (half / "val_annotations.txt").exists() and _has_classes(half) and (half / "images").is_dir():
-            raise Fault(f"{plain(half)} has its labels in val_annotations.txt, as Tiny ImageNet has: put each picture into a "
-                        f"folder with the name of its class; {MANUAL}")
+            raise Fault(f"{plain(half)} has its labels in val_annotations.txt, as Tiny ImageNet has: put each "
+                        f"picture into a folder with the name of its class; {MANUAL}")
     tests = [half for half in others if _has_classes(half)]
     if not tests:
         what = f"{plain(others[0])} has no folders of classes" if others else "there is no test set beside it"
-        raise Fault(f"{plain(train)} has the classes, and {what}: give {plain(train)} itself, of whose pictures a share "
-                    "becomes the test set")
+        raise Fault(f"{plain(train)} has the classes, and {what}: give {plain(train)} itself, of whose "
+                    "pictures a share becomes the test set")
     for path in folders:
         if path not in (train, tests[0]):
             say(f"{plain(path.name)}/ was left out: {plain(train.name)}/ and {plain(tests[0].name)}/ are read")

@@ -36,8 +36,8 @@ def _read(stream, path, dimensions):
     if zeros != 0 or kind != UNSIGNED_BYTE or found != dimensions:
         require_unknown(path, expected=GZIP)
         what = {1: "labels", 3: "images"}[dimensions]
-        raise Fault(f"{plain(path)} is not an IDX file of {what}: it begins with the bytes {zeros:04x}{kind:02x}{found:02x}, "
-                    f"expected 0000080{dimensions}")
+        raise Fault(f"{plain(path)} is not an IDX file of {what}: it begins with the bytes "
+                    f"{zeros:04x}{kind:02x}{found:02x}, expected 0000080{dimensions}")
     shape = struct.unpack(f">{dimensions}I", _bytes_of(stream, 4 * dimensions, path, "its head"))
     _check_shape(shape, path)
     count = 1
@@ -93,10 +93,12 @@ def find_pair(folder, beginning):
     `beginning` stands before the last words."""
     pair = []
     for what in ("images-idx3-ubyte", "labels-idx1-ubyte"):
-        found = sorted(path for path in folder.glob(f"*{beginning}-{what}*") if path.name.endswith((what, f"{what}.gz")))
+        found = sorted(path for path in folder.glob(f"*{beginning}-{what}*")
+                       if path.name.endswith((what, f"{what}.gz")))
         if len(found) > 1:
             raise Fault(f"{plain(folder)} holds {plain(found[0].name)} and {plain(found[1].name)}: remove one")
         if not found:
-            raise Fault(f"{plain(folder)} holds no {beginning}-{what} (or .gz): give the folder with the four IDX files")
+            raise Fault(f"{plain(folder)} holds no {beginning}-{what} (or .gz): give the folder with the "
+                        "four IDX files")
         pair += found
     return pair

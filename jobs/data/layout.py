@@ -37,7 +37,8 @@ def grey_record(label, grey, width):
 
 
 def _parts(count):
-    """Images of each training file: five files as CIFAR-10 has them where there are so many images, all about as long."""
+    """Images of each training file: five files as CIFAR-10 has them where there are so many images, all about as
+    long."""
     files = max(min(TRAIN_FILES, count), -(-count // FILE_IMAGES))
     return [count * (k + 1) // files - count * k // files for k in range(files)]
 

@@ -38,9 +38,10 @@ def _require_own(folder):
     if not os.path.lexists(folder):
         return
     settings = folder / "pyvenv.cfg"
-    if folder.is_symlink() or not settings.is_file() or PROMPT not in settings.read_text(encoding="utf-8", errors="replace"):
-        raise Fault(f"{plain(folder)} is in the way of a virtual environment with {' and '.join(PACKAGES.values())}: move it "
-                    "elsewhere, or give XDG_CACHE_HOME another value")
+    if (folder.is_symlink() or not settings.is_file()
+            or PROMPT not in settings.read_text(encoding="utf-8", errors="replace")):
+        raise Fault(f"{plain(folder)} is in the way of a virtual environment with "
+                    f"{' and '.join(PACKAGES.values())}: move it elsewhere, or give XDG_CACHE_HOME another value")
 
 
 def _make(folder):

@@ -38,8 +38,8 @@ def record(label, picture):
 
 
 def _turn_of(picture):
-    """How the picture is to be turned, by its EXIF block. ImageOps.exif_transpose writes the whole block anew, and fails
-    where any other entry is damaged."""
+    """How the picture is to be turned, by its EXIF block. ImageOps.exif_transpose writes the whole block anew, and
+    fails where any other entry is damaged."""
     try:
         return TURNS.get(picture.getexif().get(ORIENTATION))
     except Exception:  # a damaged block says nothing: the picture is taken as it stands
@@ -66,7 +66,8 @@ def _load(path):
             with Image.open(path, formats=FORMATS) as picture:
                 width, height = picture.size
                 if width * height > bounds.PIXELS:
-                    raise Fault(f"{plain(path)} has {width:,} x {height:,} pixels, more than {bounds.PIXELS:,}: make it smaller")
+                    raise Fault(f"{plain(path)} has {width:,} x {height:,} pixels, more than {bounds.PIXELS:,}: "
+                                "make it smaller")
                 return _upright(picture, path)
     except Fault:
         raise
@@ -90,9 +91,10 @@ def _read_halves(halves, not_read):
     train, test = (classes_in(half, not_read) for half in halves)
     strange = [name for name in test if name not in train]
     if strange:
-        raise Fault(f"{plain(halves[1])} has the class {strange[0]}, which {plain(halves[0])} has not: put the pictures where "
-                    "they belong, or move that class elsewhere")
-    return list(train), *(_split(train, [(name, path) for name in half for path in half[name]]) for half in (train, test))
+        raise Fault(f"{plain(halves[1])} has the class {strange[0]}, which {plain(halves[0])} has not: put the "
+                    "pictures where they belong, or move that class elsewhere")
+    return list(train), *(_split(train, [(name, path) for name in half for path in half[name]])
+                          for half in (train, test))
 
 
 def _read_classes(folder, share, not_read):

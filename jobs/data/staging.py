@@ -1,7 +1,7 @@
 """How a set gets to its place whole or not at all, and what becomes of what a killed call left.
 
-A set is written into a folder beside its place, `.rueda-data.tmp-...`: `lock`, whose lock its writer holds as long as it
-lives, `set`, and `old`, which is the set that is replaced. Nothing but files of sets is ever removed, and no link is
+A set is written into a folder beside its place, `.rueda-data.tmp-...`: `lock`, whose lock its writer holds as long as
+it lives, `set`, and `old`, which is the set that is replaced. Nothing but files of sets is ever removed, and no link is
 followed to one."""
 
 import fcntl

@@ -8,9 +8,9 @@ usage: auto.py [--ranks 2,4,8,16,32,64] [--links 1gbit/50us,...] [--rounds N] [-
 
 Without WHERE both. `rueda bench all-reduce` takes turns between auto and all sums that auto may choose, on each number
 of ranks once in each round, so auto measures its costs anew each time. Prints Markdown: for each length of a slice the
-median time of the best sum divided by auto's; below 0.9 the best sum is named. docs/results/all-reduce.md has the table.
-With more ranks than cores run it as `chrt -r 5 jobs/lab/auto.py`: a waiting rank then really leaves its core to the
-others. Needs a build (jobs/setup.sh).
+median time of the best sum divided by auto's; below 0.9 the best sum is named. docs/results/all-reduce.md has the
+table. With more ranks than cores run it as `chrt -r 5 jobs/lab/auto.py`: a waiting rank then really leaves its core to
+the others. Needs a build (jobs/setup.sh).
 """
 
 import argparse

@@ -48,7 +48,8 @@ def has_begun(folder):
 
 def train(lab, ranks, folder):
     lab.call("run", ranks, "--", PROGRAM, "train", "--backend", "timed", "--model", "resnet20", "--data", "synthetic",
-             "--compute", 100, "--all-reduce", "ring", "--data-limit", 45 * ranks, "--global-batch", ranks, "--epochs", 2,
+             "--compute", 100, "--all-reduce", "ring", "--data-limit", 45 * ranks, "--global-batch", ranks,
+             "--epochs", 2,
              "--eval-every", 0, "--stall-seconds", 50, "--run-dir", folder, "--progress", "off")  # fmt: skip
 
 

@@ -124,7 +124,8 @@ def print_predictions(title, result, others=None):
     for (overlap, ranks), rows in configurations(result).items():
         epoch, sums = error_of(rows, "epoch"), error_of(rows, "sum")
         line = [f"{ranks:.0f}", overlap, rows[0]["fitted"]]
-        line += [f"{statistics.median(row[f'{word}_epoch_seconds'] for row in rows):.3f}" for word in ("measured", "predicted")]
+        line += [f"{statistics.median(row[f'{word}_epoch_seconds'] for row in rows):.3f}"
+                 for word in ("measured", "predicted")]
         line += [percent(epoch), f"{rows[0]['plus_minus'] or 0:.1%}", percent(sums) if sums is not None else "-"]
         if others:
             measured = statistics.median(row["measured_epoch_seconds"] for row in rows)
@@ -132,10 +133,12 @@ def print_predictions(title, result, others=None):
         shown.append(line)
         if rows[0]["fitted"] == "no":
             held_out.append((abs(epoch), abs(sums), rows))
-    heads = ("P", "overlap", "fitted", "epoch, s", "predicted", "error", "+-", "sums: error") + (("Extra-P",) if others else ())
+    heads = (("P", "overlap", "fitted", "epoch, s", "predicted", "error", "+-", "sums: error")
+             + (("Extra-P",) if others else ()))
     print_table(heads, shown)
     singles = [row for *_, rows in held_out for row in rows]
-    ratios = [(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"], 1 + (row["plus_minus"] or 0)) for row in singles]
+    ratios = [(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"], 1 + (row["plus_minus"] or 0))
+              for row in singles]
     inside = sum(1 / most <= ratio <= most for ratio, most in ratios)
     epochs, sums, _ = zip(*held_out)
     print(f"\nNot fitted: epoch off by {statistics.mean(epochs):.1%} in the mean, {max(epochs):.1%} at most; sums by "

@@ -50,7 +50,8 @@ def train(lab, folder, ranks, model, algorithm):
 def simulate(ranks, model, algorithm, link, rest):
     alpha, bandwidth = link
     words = [SIMULATOR, "--model", model, "--ranks", str(ranks), "--all-reduce", algorithm, "--update", str(rest),
-             "--compute", str(COMPUTE_MS[model] * 1e-3), "--alpha", str(alpha), "--beta", str(1 / bandwidth)]  # fmt: skip
+             "--compute", str(COMPUTE_MS[model] * 1e-3), "--alpha", str(alpha),
+             "--beta", str(1 / bandwidth)]  # fmt: skip
     done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=600)
     return json.loads(done.stdout)["step_seconds"]
 
@@ -84,7 +85,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rueda-lab-simulated-") as folder:
         for ranks in options.ranks:
             found += rows(ranks, *measure(lab, Path(folder), ranks))
-    heads = ("P", "alpha, us", "B, Mbit/s", "network", "compute, ms", "sum", "step, ms", "simulated, ms", "simulated / real")
+    heads = ("P", "alpha, us", "B, Mbit/s", "network", "compute, ms", "sum", "step, ms", "simulated, ms",
+             "simulated / real")
     print_table(heads, found)
 
 

@@ -89,7 +89,8 @@ class Runs:
     def chart(self, name):
         """matplotlib's Figure of a chart by its name, or of the first whose name ends with this word: "speedup" is
         "weak-speedup" of a study with one kind of scaling. Raises Unusable, with the names that there are."""
-        found = self._charts.get(name) or next((self._charts[one] for one in self._charts if one.endswith(f"-{name}")), None)
+        found = (self._charts.get(name)
+                 or next((self._charts[one] for one in self._charts if one.endswith(f"-{name}")), None))
         if found is None:
             raise Unusable(f"there is no chart {name}; give one of {', '.join(self._charts)}")
         return found.figure()

@@ -1,4 +1,5 @@
-"""`rueda report`: tables and findings of runs, on the terminal and in a directory. docs/report.md has what is written."""
+"""`rueda report`: tables and findings of runs, on the terminal and in a directory. docs/report.md has what is
+written."""
 
 import os
 from dataclasses import dataclass, field
@@ -36,36 +37,48 @@ class Report:
 def _add_outputs(line):
     line.add_argument("--out", metavar="DIR", default="", help="Writes report.md, report.json, tables/*.csv, plots and "
                       "report.html to this directory; without it, only the overview is printed")  # fmt: skip
-    line.add_argument("--title", metavar="TEXT", default="", help="Heading of the report, instead of one that names its runs")
-    line.add_argument("--layout", metavar="|".join(_LAYOUTS), type=one_of(_LAYOUTS), nargs="+", action="extend", default=[],
-                      help="Writes the tables of a hand-in too, by the task numbers of its course: book (Torres, chapter 10), "
-                      "sa-miri (its course of 2025), lab5 (CC-MEI), sa-miri-2021, nyu (lab on data parallelism); may be repeated")  # fmt: skip
+    line.add_argument("--title", metavar="TEXT", default="",
+                      help="Heading of the report, instead of one that names its runs")
+    line.add_argument("--layout", metavar="|".join(_LAYOUTS), type=one_of(_LAYOUTS), nargs="+",
+                      action="extend", default=[],
+                      help="Writes the tables of a hand-in too, by the task numbers of its course: book "
+                      "(Torres, chapter 10), sa-miri (its course of 2025), lab5 (CC-MEI), sa-miri-2021, nyu (lab on "
+                      "data parallelism); may be repeated")  # fmt: skip
     line.add_argument("--hand-in", metavar="DIR", default="", help="Makes the folder to hand in by the one --layout: "
                       "document, tables, charts, the runs' records for --check, and answers.md, which you complete "
                       "before you run it again")  # fmt: skip
     line.add_choice("--plots", ("auto", "on", "off"), default="auto",
-                    help="Draws plots, report.html and hand-in.html with Python's matplotlib; auto: if it is installed")  # fmt: skip
+                    help="Draws plots, report.html and hand-in.html with Python's matplotlib; auto: if "
+                    "it is installed")  # fmt: skip
     line.add_argument("--slides", action="store_true",
-                      help="Also writes slides.html, a sheet for each task with figure, table and facts, to complete and print")  # fmt: skip
+                      help="Also writes slides.html, a sheet for each task with figure, table and facts, to "
+                      "complete and print")  # fmt: skip
 
 
 def command_line():
-    line = CommandLine("report", "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU", _EXAMPLE)
-    line.add_argument("places", metavar="RUN_DIR", nargs="*", help="Run directories of rueda train, or directories that hold "
+    line = CommandLine("report",
+                       "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU", _EXAMPLE)
+    line.add_argument("places", metavar="RUN_DIR", nargs="*",
+                      help="Run directories of rueda train, or directories that hold "
                       "some, up to five levels deep")  # fmt: skip
-    line.add_argument("--keras-log", metavar="FILE[,...]", nargs="+", action="extend", default=[], help="Compares this output of "
-                      "Keras' fit(), or a CSV with the columns epoch and seconds, with the runs; facts that it lacks may follow, as in FILE,ranks=4: model=NAME, ranks=P, "
-                      "batch=GLOBAL, images=N, size=PIXELS, processor=cpu|gpu; may be repeated")  # fmt: skip
-    line.add_choice("--published", ("book", "nyu", "all"), help="Compares these published runs with the runs (docs/report.md)")
-    line.add_argument("--check", metavar="DIR", default="", help="Compares the CSV tables in DIR with what the runs give, and "
-                      "prints what differs by more than their rounding: exit code 0, or 1 if something differs; without runs, "
-                      "each folder in DIR as the hand-in of a group with its runs")  # fmt: skip
+    line.add_argument("--keras-log", metavar="FILE[,...]", nargs="+", action="extend", default=[],
+                      help="Compares this output of "
+                      "Keras' fit(), or a CSV with the columns epoch and seconds, with the runs; facts that it lacks "
+                      "may follow, as in FILE,ranks=4: model=NAME, ranks=P, batch=GLOBAL, images=N, size=PIXELS, "
+                      "processor=cpu|gpu; may be repeated")  # fmt: skip
+    line.add_choice("--published", ("book", "nyu", "all"),
+                    help="Compares these published runs with the runs (docs/report.md)")
+    line.add_argument("--check", metavar="DIR", default="",
+                      help="Compares the CSV tables in DIR with what the runs give, and "
+                      "prints what differs by more than their rounding: exit code 0, or 1 if something differs; "
+                      "without runs, each folder in DIR as the hand-in of a group with its runs")  # fmt: skip
     line.add_argument("--prediction", metavar="FILE", nargs="+", action="extend", default=[],
                       help="Shows this file of rueda predict --json with the runs; may be repeated")  # fmt: skip
     _add_outputs(line)
-    line.add_choice("--purpose", ("all", *_PURPOSES), default="all", help="Recommends a number of ranks by this: time: the "
-                    "shortest epoch; cost: the fewest device hours; knee: the maximum of speedup x efficiency; efficiency: the "
-                    "most ranks that keep --efficiency")  # fmt: skip
+    line.add_choice("--purpose", ("all", *_PURPOSES), default="all",
+                    help="Recommends a number of ranks by this: time: the "
+                    "shortest epoch; cost: the fewest device hours; knee: the maximum of speedup x efficiency; "
+                    "efficiency: the most ranks that keep --efficiency")  # fmt: skip
     line.add_argument("--efficiency", metavar="PERCENT", type=number, default=80.0,
                       help="Minimum efficiency of the recommendation by efficiency")  # fmt: skip
     return line
@@ -125,8 +138,8 @@ def _add_tables(report, study, observations, options):
     for layout in options.layout:
         report.layouts[layout] = layout_tables(layout, report.series, observations)
         if not report.layouts[layout]:
-            raise Unusable(f"--layout {layout}: nothing that was read fits into its tables; jobs/scale.sh {layout} makes the "
-                           "runs that they ask for")  # fmt: skip
+            raise Unusable(f"--layout {layout}: nothing that was read fits into its tables; jobs/scale.sh "
+                           f"{layout} makes the runs that they ask for")  # fmt: skip
 
 
 def _run_named(study, place):

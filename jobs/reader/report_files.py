@@ -16,8 +16,8 @@ def _tables_markdown(tables):
 
 
 def _footer(report):
-    return (f"\nMade with {report.made_with}. GB = 10^9 bytes; times of a step or a collective are those of the slowest "
-            "rank.\n")  # fmt: skip
+    return (f"\nMade with {report.made_with}. GB = 10^9 bytes; times of a step or a collective are those "
+            "of the slowest rank.\n")  # fmt: skip
 
 
 def _head(report):

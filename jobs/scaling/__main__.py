@@ -98,7 +98,8 @@ def main():
         print("scale.sh: {}".format(printable(str(fault))), file=sys.stderr)
         return 2
     except OSError as error:
-        print("scale.sh: {}: {}".format(printable(str(error.filename or "the output")), error.strerror), file=sys.stderr)
+        print("scale.sh: {}: {}".format(printable(str(error.filename or "the output")), error.strerror),
+              file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("scale.sh: interrupted; the same command goes on with what is missing", file=sys.stderr)

@@ -84,9 +84,11 @@ def earlier_study(path):
         return {}, {}
     study = read_json(path) or {}
     common, series = study.get("common"), study.get("series")
-    named = isinstance(series, list) and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in series)
+    named = (isinstance(series, list)
+             and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in series))
     if study.get("schema") != "rueda-study" or not isinstance(common, dict) or not named:
-        raise Fault("{0} is not that of a study, or damaged; make room: mv {0} {0}.old, or choose another --out".format(path))
+        raise Fault("{0} is not that of a study, or damaged; make room: mv {0} {0}.old, or choose another --out"
+                    .format(path))
     return common, {entry["name"]: entry for entry in series}
 
 

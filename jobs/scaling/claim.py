@@ -50,7 +50,8 @@ class Claim:
         try:
             return os.open(str(self.path), how, 0o666)
         except OSError as error:
-            raise Fault("{}: {}, and it must be locked: remove it, or choose another --out".format(self.path, error.strerror))
+            raise Fault("{}: {}, and it must be locked: remove it, or choose another --out"
+                        .format(self.path, error.strerror))
 
     def checked_text(self):
         found = os.fstat(self.file)
@@ -113,7 +114,8 @@ def claim_attempt(directory):
     directory is that of an attempt and nothing trains there."""
     make_directory(directory)
     what = "the run directory {}".format(directory)
-    known = (directory / MARK).exists() or (read_json(directory / "attempt.json") or {}).get("schema") == "rueda-attempt"
+    known = ((directory / MARK).exists()
+             or (read_json(directory / "attempt.json") or {}).get("schema") == "rueda-attempt")
     if not known and any(directory.iterdir()):
         text = "{0} was not made by this study, which would replace what it holds; make room: mv {0} {0}.old"
         raise Fault(text.format(directory))

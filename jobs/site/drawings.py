@@ -74,8 +74,8 @@ def ring():
     drawing = Drawing(
         f"A ring all-reduce on {RANKS} ranks",
         "The array is cut into 4 chunks. In each of 3 steps of the reduce-scatter every rank sends one chunk to its "
-        "right neighbour, which adds it to its own. Then each rank owns the complete sum of one chunk. In 3 more steps, "
-        "the all-gather, complete chunks travel round the ring until every rank has all of them.")
+        "right neighbour, which adds it to its own. Then each rank owns the complete sum of one chunk. In "
+        "3 more steps, the all-gather, complete chunks travel round the ring until every rank has all of them.")
     draw_circle(drawing, 14, 48)
     end = drawing.paragraph(186, 58, "Each rank sends to its right neighbour and receives from its left one, both by "
                             "one MPI_Sendrecv. A box is a chunk of a rank's array; 013 is the sum of what ranks 0, 1 "
@@ -151,11 +151,13 @@ def rooms_of_page():
         parts = [re.split(r"[:(]", part)[0] for part in hold.split(";")]
         words = [part.replace("`", "").strip() for part in parts]
         if len(names) > 1 and len(names) != len(words):
-            raise SystemExit(f"{check_includes.CONTRACTS}: floor {number} has {len(names)} rooms and says what {len(words)} hold")
+            raise SystemExit(f"{check_includes.CONTRACTS}: floor {number} has {len(names)} rooms and says what "
+                             f"{len(words)} hold")
         floors.append((int(number), list(zip(names, words))))
     known = [set(rooms) for rooms in check_includes.ROOMS if rooms not in (["main"], ["tests"])]
     if [{room for room, _ in rooms} for _, rooms in reversed(floors)] != known:
-        raise SystemExit(f"{check_includes.CONTRACTS}: its table of rooms has other floors than tests/check_includes.py")
+        raise SystemExit(f"{check_includes.CONTRACTS}: its table of rooms has other floors than "
+                         "tests/check_includes.py")
     return floors
 
 
@@ -179,7 +181,8 @@ def rooms():
                 drawing.text(x + 5, y + 32 + 14 * number, line, size=11)
         y += high + 5
     drawing.arrow((12, 50), (12, y - 8))
-    end = drawing.paragraph(left, y + 14, "A room includes only rooms on lower floors and itself; rooms on one floor do "
+    end = drawing.paragraph(left, y + 14,
+                            "A room includes only rooms on lower floors and itself; rooms on one floor do "
                             "not include each other.", WIDTH - left - 12)
     return drawing.text_of(end + 2)
 

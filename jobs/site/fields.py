@@ -86,7 +86,8 @@ class Fields:
     def __init__(self, text, folders):
         self.lines = text.splitlines()
         self.lists = lists_of(self.lines)
-        self.objects = {str(one): [found for folder in folders for found in objects_in(Path(folder, one.file), one.place)]
+        self.objects = {str(one): [found for folder in folders
+                                   for found in objects_in(Path(folder, one.file), one.place)]
                         for one in self.lists}  # fmt: skip
 
     def names(self, one):

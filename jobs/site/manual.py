@@ -111,7 +111,8 @@ def main():
         date=date, version=output(sys.argv[1], "--version").split(" (")[0], about=roff(helps[0][1].rstrip(".")),
         commands="".join(section(*each) for each in helps),
         environment="".join(f".TP\n\\fB{roff(name)}\\fR\n{roff(about)}\n" for name, about in ENVIRONMENT.items()),
-        examples="".join(f".PP\n{roff(about)}\n.PP\n.nf\n.RS\n{roff_lines(lines)}\n.RE\n.fi\n" for about, lines in EXAMPLES),
+        examples="".join(f".PP\n{roff(about)}\n.PP\n.nf\n.RS\n{roff_lines(lines)}\n.RE\n.fi\n"
+                         for about, lines in EXAMPLES),
     )  # fmt: skip
     Path(sys.argv[2]).write_text(page, encoding="utf-8")
     for file, text in zip(sys.argv[3:], completion.texts(helps)):

@@ -72,7 +72,8 @@ def draw_simulated(picture):
 # Path below docs: how it is drawn, from what, and by which files.
 CHARTS_KEPT = {
     "pictures/cpu-study-speedup.png": (of_study("weak-speedup"), STUDY, OF_LINES),
-    "pictures/cpu-study-phases.png": (of_study("resnet18-16-per-rank-ring-phases"), STUDY, [*OF_CHARTS, CHARTS + "phases.py"]),
+    "pictures/cpu-study-phases.png": (of_study("resnet18-16-per-rank-ring-phases"), STUDY,
+                                      [*OF_CHARTS, CHARTS + "phases.py"]),
     "pictures/learning-speedup.png": (of_study("resnet18-16-per-rank-ring-learning-speedup"), STUDY,
                                       [*OF_LINES, CHARTS + "learning.py"]),
     "pictures/learning.png": (draw_learning, RESULTS / "learning.csv",
@@ -95,7 +96,8 @@ def state_of(name, charts=None, root=ROOT):
     """What made.json has to have of a picture that is as new as what draws it."""
     _, table, rules = (charts or CHARTS_KEPT)[name]
     picture = root / "docs" / name
-    return {"from": digest(table, *(root / rule for rule in rules)), "picture": digest(picture) if picture.is_file() else None}
+    return {"from": digest(table, *(root / rule for rule in rules)),
+            "picture": digest(picture) if picture.is_file() else None}
 
 
 def read_made(file=MADE):

@@ -28,7 +28,8 @@ class RuedaDoctor(RuedaCheck):
 
 @rfm.simple_test
 class RuedaTrain(RuedaCheck):
-    executable_opts = "train --epochs 3 --data-limit 1024 --eval-every 0 --progress lines --run-dir run --overwrite".split()
+    executable_opts = ("train --epochs 3 --data-limit 1024 --eval-every 0 --progress lines --run-dir run "
+                       "--overwrite").split()
     least = variable(float, value=0.0)
 
     @run_after("init")
@@ -45,4 +46,5 @@ class RuedaTrain(RuedaCheck):
 
     @performance_function("images/s")
     def speed(self):
-        return sn.extractsingle(r"^Epoch 3/3 .* ([\d.,]+) images/s", self.stdout, 1, lambda text: float(text.replace(",", "")))
+        return sn.extractsingle(r"^Epoch 3/3 .* ([\d.,]+) images/s", self.stdout, 1,
+                                lambda text: float(text.replace(",", "")))

@@ -49,8 +49,8 @@ def table(result, cores):
         f"{result['model']}, {result['image_size']} pixels, batch {result['batch']}, {result['precision']}; rounds: "
         f"{len(ceiling)}; {CEILING} alone: {shown(most['images_per_second'], '.1f')} images/s",
         "",
-        "| contestant | images/s | minimum to maximum | GFLOP/s per core | share of ceiling | rueda / it | 2 ranks / it "
-        "| peak MB | losses |",
+        "| contestant | images/s | minimum to maximum | GFLOP/s per core | share of ceiling | rueda / it "
+        "| 2 ranks / it | peak MB | losses |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",
         *(row(name, of_name, speeds, most, cores) for name, of_name in reports.items()),
         "",

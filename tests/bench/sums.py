@@ -53,7 +53,8 @@ def run_python(arguments, what, sizes, folder):
     env = {**os.environ, "LOCAL_SIZE": str(arguments.ranks), "OMP_NUM_THREADS": "1"}  # DeepSpeed's condition
     workers = [
         subprocess.Popen(
-            [python_of("torch"), __file__, json.dumps({**task, "rank": rank})], stdout=subprocess.PIPE, text=True, env=env,
+            [python_of("torch"), __file__, json.dumps({**task, "rank": rank})], stdout=subprocess.PIPE,
+            text=True, env=env,
         )
         for rank in range(arguments.ranks)
     ]  # fmt: skip
@@ -97,7 +98,8 @@ def as_markdown(medians, arguments):
     ours = arguments.algorithms.split(",")
     ours.remove("mpi") if "mpi" in ours else None
     names = list(dict.fromkeys(name for series in medians.values() for name in series if name != "copy"))
-    head = ["bytes", *(f"{name}, ms" for name in names), *(f"best other / {name}" for name in ours), "mpi / ring", "of a copy, %"]
+    head = ["bytes", *(f"{name}, ms" for name in names), *(f"best other / {name}" for name in ours), "mpi / ring",
+            "of a copy, %"]
     lines = [
         f"{arguments.ranks} processes; medians of {arguments.rounds} rounds of {arguments.repetitions} sums (slowest "
         "rank), and their minimum and maximum.", "", f"| {' | '.join(head)} |", f"|{'---:|' * len(head)}",
@@ -175,7 +177,8 @@ def parse_arguments():
     parser.add_argument("--ranks", type=int, default=2, help="processes of each [%(default)s]")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each [%(default)s]")
     parser.add_argument("--repetitions", type=int, default=20, help="sums a round [%(default)s]")
-    parser.add_argument("--sizes", default="64,1k,10k,100k,resnet20,10M,40M,resnet18,resnet50v2,256M", help="[%(default)s]")
+    parser.add_argument("--sizes", default="64,1k,10k,100k,resnet20,10M,40M,resnet18,resnet50v2,256M",
+                        help="[%(default)s]")
     parser.add_argument("--algorithms", default="shared,ring,mpi", help="of rueda [%(default)s]")
     return parser.parse_args()
 

@@ -1,4 +1,5 @@
-"""Chromium without a screen, driven by the DevTools protocol over a pipe (chromedevtools.github.io/devtools-protocol)."""
+"""Chromium without a screen, driven by the DevTools protocol over a pipe
+(chromedevtools.github.io/devtools-protocol)."""
 
 import base64
 import json
@@ -11,7 +12,8 @@ import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _LIMIT = 60  # seconds for an answer
-# The browser reads commands from 3 and answers on 4. Root may not have the sandbox; a container's /dev/shm may be small.
+# The browser reads commands from 3 and answers on 4. Root may not have the sandbox; a container's /dev/shm may be
+# small.
 _START = ('exec "$0" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --no-first-run '
           '--disable-extensions --remote-debugging-pipe --user-data-dir="$1" about:blank 3<&"$2" 4>&"$3"')  # fmt: skip
 
@@ -95,7 +97,8 @@ class Browser:
 
     def look(self, width, height=900, dark=False, printed=False):
         """The screen's size in pixels, its colours, and whether the page is laid out for paper."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                  mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="print" if printed else "screen", features=[scheme])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The pages of reports in a real browser: nothing runs out of the screen or the paper, every heading, link and picture is
-there, and every text can be read, in light and dark. jobs/check/pages.sh installs the browser.
+"""The pages of reports in a real browser: nothing runs out of the screen or the paper, every heading, link and picture
+is there, and every text can be read, in light and dark. jobs/check/pages.sh installs the browser.
 
 usage: pages_test.py [CASE]
 """
@@ -45,7 +45,8 @@ SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 PAPER = 1032  # pixels of A4, landscape, between its margins
 UPRIGHT = 680  # the same upright
 LONG = "a_label_that_goes_on_and_on_without_a_place_to_break_it_and_says_everything_about_the_options_of_its_runs"
-COURSES, LAB = {"resnet50v2": 8.0, "resnet152v2": 20.0}, {"resnet18": 4.0}  # networks, and seconds of an epoch on one rank
+COURSES, LAB = {"resnet50v2": 8.0,
+                "resnet152v2": 20.0}, {"resnet18": 4.0}  # networks, and seconds of an epoch on one rank
 COURSE = """# A course: tasks and hand-in
 ## Task 2: A table that no run gives
 **Tables and charts**: `lab5_task_2`, `lab5_task_3`
@@ -73,19 +74,22 @@ def run_report():
     """Of a single run with an evaluation."""
     run = reports.run("runs/one", evaluation=reports.evaluation(("cat", LONG)))
     measured = {"hosts": ["node1"], "devices": ["CPU A"], "from": "2026-11-28T08:00:00Z", "to": "2026-11-28T08:00:00Z",
-                "versions": [{"name": "rueda", "versions": ["1.0.0"]}], "commands": [{"run": "runs/one", "command": LONG}]}  # fmt: skip
+                "versions": [{"name": "rueda", "versions": ["1.0.0"]}],
+                "commands": [{"run": "runs/one", "command": LONG}]}  # fmt: skip
     return reports.report([reports.alone("resnet20", "runs/one")], [reports.table()], runs=[run], measured=measured)
 
 
 def study_report():
-    """With labels that nothing can break, findings that are folded, predictions, and figures that are not determined."""
+    """With labels that nothing can break, findings that are folded, predictions, and figures that are not
+    determined."""
     one, other = reports.resnet20(), {**reports.resnet20(), "label": LONG, "id": "s2"}
     one["points"][1]["efficiency"]["why"] = "repeats leave anything from 0 to 100 %"
     findings = [{"about": LONG, "text": f"Sentence {i} about {LONG}."} for i in range(6)]
     table = reports.table(rows=[["resnet20", 2, 5.0, None], [LONG, 4, 13.6, 0.84]])
     table["not_determined"] = [{"row": 0, "key": "efficiency", "why": "a reason"}]
     forecast = {"title": "ring", "rows": [{"ranks": p, "epoch_seconds": 8 / p} for p in (1, 2, 4, 8)]}
-    return reports.report([one, other], [table], findings=findings, predictions=[{"rueda_predict": 1, "forecast": forecast}])
+    return reports.report([one, other], [table], findings=findings,
+                          predictions=[{"rueda_predict": 1, "forecast": forecast}])
 
 
 def comparison_report():
@@ -102,7 +106,8 @@ def _runs(models, batches):
             for batch in batches:
                 epoch = seconds / ranks * (1 + 0.05 * ranks)
                 phases = {"forward": 0.3 * epoch, "backward": 0.6 * epoch, "all_reduce": 0.1 * epoch}
-                run = made_run(model, ranks, batch, 1280, [1.5 * epoch] + 5 * [epoch], epoch / 10, phases, 0.001, 0.002, 0.001)
+                run = made_run(model, ranks, batch, 1280, [1.5 * epoch] + 5 * [epoch], epoch / 10, phases, 0.001,
+                               0.002, 0.001)
                 run.file = Path(f"runs/{model}-{ranks}-{batch}/run.json")
                 yield run
 
@@ -177,7 +182,8 @@ class Pages(unittest.TestCase):
 
     def test_the_page_of_a_study(self):
         page, slides, paper = self.pages_of(study_report())
-        self.check_headings(page, "Summary", "Findings", "Tables", "Charts: Weak scaling", "Charts: Predicted and measured")
+        self.check_headings(page, "Summary", "Findings", "Tables", "Charts: Weak scaling",
+                            "Charts: Predicted and measured")
         self.assertEqual(len(page["pictures"]), len(charts_of(study_report())))
         sheets = [words for tag, words, _ in slides["headings"] if tag == "H2"]
         self.assertIn("Speedup, weak scaling", sheets)
@@ -205,7 +211,8 @@ class Pages(unittest.TestCase):
         drawn = output.draw_all(content, ())[1]
         answers = parse_answers(first_answers(course, course.title), course)
         document = document_of("lab5", course, answers, content, drawn)
-        titles = ["Task 2: A table that no run gives", "Task 4: Text alone", "Task 6: One network", "Task 8: Both networks"]
+        titles = ["Task 2: A table that no run gives", "Task 4: Text alone", "Task 6: One network",
+                  "Task 8: Both networks"]
         for form, paper, sheets in (("slides", PAPER, 5), ("document", UPRIGHT, 3)):
             page = self.folder / f"{form}.html"
             page.write_text(hand_in(document._replace(form=form)), encoding="utf-8")
@@ -224,13 +231,15 @@ class Checks(Pages):
 
     def facts(self, body, style="", **look):
         page = self.folder / "page.html"
-        page.write_text(f"<!DOCTYPE html><html>{HEAD}<style>{style}</style><body>{body}</body></html>", encoding="utf-8")
+        page.write_text(f"<!DOCTYPE html><html>{HEAD}<style>{style}</style><body>{body}</body></html>",
+                        encoding="utf-8")
         self.browser.open(page)
         self.browser.look(**{"width": 390, **look})
         return self.browser.value(FACTS)
 
     def test_what_runs_out_of_the_screen(self):
-        facts = self.facts("<div style='width: 900px'>wide</div><table style='width: 900px'><tr><td>cell</td></tr></table>")
+        facts = self.facts("<div style='width: 900px'>wide</div><table style='width: "
+                           "900px'><tr><td>cell</td></tr></table>")
         self.assertGreater(facts["contentWidth"], facts["width"])
         self.assertEqual((facts["beyond"][0], facts["paperBeyond"]), ("DIV wide", ["cell"]))
 

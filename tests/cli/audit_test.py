@@ -56,11 +56,12 @@ class Audit(ProgramCase):
         train = ["train", *SMALL, "--run-dir"]
         for words, limit, refused in ((EVERY, "AVX", True), (SELF, "AVX2", False)):
             with self.subTest(words=words):
-                starts = ["-n", "1", self.program.binary, *train, f"unlike-{limit}", *words, ":", "-n", "1", "env", f"ONEDNN_MAX_CPU_ISA={limit}",
-                          self.program.binary, *train, f"unlike-{limit}", *words]
+                starts = ["-n", "1", self.program.binary, *train, f"unlike-{limit}", *words, ":", "-n", "1", "env",
+                          f"ONEDNN_MAX_CPU_ISA={limit}", self.program.binary, *train, f"unlike-{limit}", *words]
                 result = self.program.launch("--bind-to", "none", *starts)
                 if refused:
-                    self.refused(result, "what --audit-every compares differs between ranks", " with AVX'", "--audit-by self")
+                    self.refused(result, "what --audit-every compares differs between ranks", " with AVX'",
+                                 "--audit-by self")
                 else:
                     self.assertEqual(result.code, 0, result)
 

@@ -14,7 +14,8 @@ from rueda_runs import ProgramCase, hashes, main
 NET = ["--data", "data", "--data-limit", "56", "--global-batch", "16", "--image-size", "16", "--epochs", "2"]
 NET += ["--threads", "1", "--eval-every", "1", "--augment", "standard", "--progress", "lines"]
 # A rank that computes nothing is as slow as it says, whatever else the machine does.
-TIMED = ["--backend", "timed", "--data", "data", "--compute", "40", "--data-limit", "96", "--global-batch", "24", "--epochs", "2"]
+TIMED = ["--backend", "timed", "--data", "data", "--compute", "40", "--data-limit", "96", "--global-batch", "24",
+         "--epochs", "2"]
 UNEQUAL = ["--compute", "ms=40,factors=1:2"]  # rank 1 takes twice as long
 TIMED += ["--progress", "lines"]
 
@@ -69,7 +70,8 @@ class BalanceTest(ProgramCase):
 
     def test_a_resumed_run_keeps_its_parts_and_its_bits(self):
         whole = curve(self.train(2, "whole", "--balance", "11,5"))
-        stopped = self.program.run_on(2, "train", *NET, "--balance", "11,5", "--run-dir", "cut", "RUEDA_INJECT=stop:1:2")
+        stopped = self.program.run_on(2, "train", *NET, "--balance", "11,5", "--run-dir", "cut",
+                                      "RUEDA_INJECT=stop:1:2")
         self.assertEqual(stopped.code, 75, stopped)
         self.completed(self.program.run_on(2, "train", "--resume", "cut"))
         self.assertEqual(curve(self.program.record("cut")), whole)

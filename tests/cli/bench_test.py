@@ -134,7 +134,8 @@ class Layers(ProgramCase):
         self.assertEqual((shapes[0]["shape"], shapes[0]["data_seconds"]), ("3>16 3x3/1 16x16", None))
         total = 0
         for product in ("forward", "data", "weights"):
-            self.assertAlmostEqual(everything[f"{product}_seconds"], sum(one[f"{product}_seconds"] or 0 for one in shapes))
+            self.assertAlmostEqual(everything[f"{product}_seconds"],
+                                   sum(one[f"{product}_seconds"] or 0 for one in shapes))
             total += everything[f"{product}_seconds"]
             for one, products in zip(shapes[product == "data":], self.multiplications[product == "data":]):
                 rate = 2e-9 * products / one[f"{product}_seconds"]

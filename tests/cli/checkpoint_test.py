@@ -257,11 +257,13 @@ class CheckpointTest(ProgramCase):
         self.refused(refused, "--wire-error-feedback was removed", "begin anew")
         # One that was removed and not used.
         sizes = {"global_batch": 64, "steps_per_epoch": 2, "position": {"steps": 0, "samples_so_far": 0}}
-        rewrite(checkpoint, {"wire-error-feedback": False, "reduce-table": None, "global-batch": 64, "batch-per-rank": 64}, sizes=sizes)
+        rewrite(checkpoint, {"wire-error-feedback": False, "reduce-table": None, "global-batch": 64,
+                             "batch-per-rank": 64}, sizes=sizes)
         self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"),
                      "an epoch has 2 steps, but 64 images in global batches of 64 are 1")
         rewrite(checkpoint, sizes={"global_batch": 1 << 40})
-        self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"), "micro-batches are of 1099511627776")
+        self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"),
+                     "micro-batches are of 1099511627776")
         sizes = {"global_batch": 16, "steps_per_epoch": 4}
         rewrite(checkpoint, {"global-batch": 16, "batch-per-rank": 16, "help": True, "--": 1}, sizes=sizes)
         self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).err)
@@ -369,7 +371,8 @@ class CheckpointTest(ProgramCase):
         words = [self.program.binary, "train", *NET, "--run-dir", "race"]
         with open(self.folder / "race" / ".lock", encoding="utf-8") as mine:
             fcntl.flock(mine, fcntl.LOCK_EX)
-            with subprocess.Popen(words, cwd=self.folder, env=environment({}), stderr=subprocess.PIPE, text=True) as run:
+            with subprocess.Popen(words, cwd=self.folder, env=environment({}), stderr=subprocess.PIPE,
+                                  text=True) as run:
                 while not self.has_open(run.pid, "/.lock"):
                     self.assertIsNone(run.poll())
                     time.sleep(0.01)
@@ -564,7 +567,8 @@ exec {self.program.mpiexec} -n "$ranks" "$@"
 
         def run(*words):
             env = environment({"RUEDA_PROBE": "sh ./probe"})
-            return subprocess.run([*command, *words], cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+            return subprocess.run([*command, *words], cwd=self.folder, env=env, capture_output=True, text=True,
+                                  check=False)
 
         result = run()
         self.assertEqual(result.returncode, 0, result)

@@ -199,7 +199,8 @@ class Refusals(ProgramCase):
 
     def test_a_job_of_more_ranks_than_images_is_refused_once(self):
         """All ranks find it out while they plan."""
-        self.refused(self.train("--data-limit", "2", ranks=3), "has 2 images, fewer than the 3 parts", "start fewer ranks")
+        self.refused(self.train("--data-limit", "2", ranks=3), "has 2 images, fewer than the 3 parts",
+                     "start fewer ranks")
 
     def test_lost_output_is_a_failure(self):
         for words in (["summary"], ["train", *SMALL, "--run-dir", "full"]):

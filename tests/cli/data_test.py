@@ -84,7 +84,8 @@ class DataCase(unittest.TestCase):
     def trained_on(self, folder):
         """What `rueda evaluate` says after a training on that set."""
         small = ("--data", folder, "--image-size", "16", "--batch-per-rank", "4", "--threads", "1")
-        for words in (("train", *small, "--epochs", "1", "--run-dir", "run"), ("evaluate", *small, "--init-weights", "run")):
+        for words in (("train", *small, "--epochs", "1", "--run-dir", "run"),
+                      ("evaluate", *small, "--init-weights", "run")):
             done = self.execute(RUEDA, *words)
             self.assertEqual(done.returncode, 0, done)
         return done.stdout
@@ -207,7 +208,8 @@ else:
                        lambda left: (left / "mine").mkdir(),
                        lambda left: (left / "lock").write_text((left / "lock").read_text().replace(" on ", " on other-")),
                        lambda left: (left / "lock").unlink(),
-                       lambda left: (left / "set").rename(left.parent / "kept") and (left / "set").symlink_to("../kept")):
+                       lambda left: (left / "set").rename(left.parent / "kept")
+                       and (left / "set").symlink_to("../kept")):
             self.assertEqual(self.writer("killed").returncode, -9)
             (left,) = set((self.folder / "data").glob(".rueda-data.tmp-*")) - set(stay)
             change(left)
@@ -247,7 +249,8 @@ else:
 
     def test_a_small_file_that_unfolds_to_much_is_not_unfolded(self):
         self.put_idx()
-        self.put("idx/train-images-idx3-ubyte.gz", gzip.compress(images(12)) + gzip.compress(bytes(1 << 24)) * 256)  # 4 GiB
+        self.put("idx/train-images-idx3-ubyte.gz",
+                 gzip.compress(images(12)) + gzip.compress(bytes(1 << 24)) * 256)  # 4 GiB
         command = ["bash", "-c", 'ulimit -v 1000000; exec "$@"', "bash", ROOT / "jobs/data.sh"]
         done = self.execute(*command, "fashion-mnist", "--from", "idx")
         self.refused(done, "goes on after its 9,408 elements")
@@ -344,7 +347,8 @@ class Cifar10(DataCase):
     @classmethod
     def setUpClass(cls):
         names = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
-        cls.members = {**{f"{cls.FOLDER}/{name}": cls.BATCH for name in names}, f"{cls.FOLDER}/batches.meta.txt": cls.NAMES,
+        cls.members = {**{f"{cls.FOLDER}/{name}": cls.BATCH for name in names},
+                       f"{cls.FOLDER}/batches.meta.txt": cls.NAMES,
                        f"{cls.FOLDER}/readme.html": b"read me", "../../escaped": b"no"}
         cls.whole = archive(cls.members)
 
@@ -408,9 +412,11 @@ try: download.fetch(sys.argv[2], "0", Path("data/set.tar.gz"))
 except common.Fault as fault: sys.exit(f"data.sh: {fault}")
 """
         (self.folder / "data").mkdir()
-        done = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, "1", "60", no_proxy="*")
+        done = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, "1", "60",
+                            no_proxy="*")
         self.server.slow_head = True
-        other = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, "60", "0.3", no_proxy="*")
+        other = self.execute(sys.executable, "-B", "-c", code, ROOT / "jobs/data", self.server.url, "60", "0.3",
+                             no_proxy="*")
         self.assertIn("no answer in 0.3 s", other.stderr)
         self.assertIn("sends fewer than 1,000 bytes a second", done.stderr)
         self.assertGreater((self.folder / "data/set.tar.gz.part").stat().st_size, 0)
@@ -419,7 +425,8 @@ except common.Fault as fault: sys.exit(f"data.sh: {fault}")
         self.server.content = b"<!DOCTYPE html>\n<title>Log in to the hotel</title>"
         self.refused(self.get(), "gave an HTML page", "open the address in a browser", "By hand")
         self.assertEqual(os.listdir(self.folder / "data"), [])
-        for content, words in ((self.server.content, "an HTML page"), (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull")):
+        for content, words in ((self.server.content, "an HTML page"),
+                               (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull")):
             self.put("data/cifar-10-binary.tar.gz", content)
             self.refused(self.get(), "data/cifar-10-binary.tar.gz is ", words)
 
@@ -463,7 +470,8 @@ except common.Fault as fault: sys.exit(f"data.sh: {fault}")
         for words, content in (
             (["data_batch_1.bin", "no file of CIFAR-10's length"], archive({batch: b"short"})),
             (["data_batch_1.bin", "no file of CIFAR-10's length"], archive({batch: "/etc/passwd"})),
-            (["batches.meta.txt", "no file of CIFAR-10's length"], archive({f"{self.FOLDER}/batches.meta.txt": "/etc/passwd"})),
+            (["batches.meta.txt", "no file of CIFAR-10's length"],
+             archive({f"{self.FOLDER}/batches.meta.txt": "/etc/passwd"})),
             (["lacks batches.meta.txt"], archive({f"elsewhere/{batch}": b"short"})),
             (["is damaged"], self.whole[: len(self.whole) // 2]),
             (["is damaged"], b"no archive at all"),
@@ -517,10 +525,12 @@ class ConvertPictures(DataCase):
         self.assertIn("already holds these", self.made("convert", "in", "out"))
 
     def test_a_large_picture_loses_its_ends_alike(self):
-        """Six bands of 16 pixels along the longer side, four along the shorter: of the six the outer two go, of the four none."""
+        """Six bands of 16 pixels along the longer side, four along the shorter: of the six the outer two go, of the
+        four none."""
         long, short = [250, 200, 150, 100, 50, 0], [240, 180, 120, 60]
         for name, across, down in (("wide", long, short), ("tall", short, long)):
-            pixels = b"".join(bytes((across[x // 16], down[y // 16], 7)) for y in range(16 * len(down)) for x in range(16 * len(across)))
+            pixels = b"".join(bytes((across[x // 16], down[y // 16], 7)) for y in range(16 * len(down))
+                              for x in range(16 * len(across)))
             self.put(f"in/train/{name}/a.ppm", b"P6 %d %d 255\n" % (16 * len(across), 16 * len(down)) + pixels)
             self.put(f"in/test/{name}/a.ppm", b"P6 32 32 255\n" + bytes(3072))
         self.made("convert", "in", "out")
@@ -528,12 +538,15 @@ class ConvertPictures(DataCase):
         for record in (one for k in (1, 2) for one in self.records(f"out/data_batch_{k}.bin")):
             label, red, green = record[0], record[1:1025], record[1025:2049]  # tall, wide
             across, down = [(short, long[1:5]), (long[1:5], short)][label]
-            for seen, wanted in (([red[32 * 16 + x] for x in middles], across), ([green[32 * y + 16] for y in middles], down)):
+            for seen, wanted in (([red[32 * 16 + x] for x in middles], across),
+                                 ([green[32 * y + 16] for y in middles], down)):
                 self.assertLess(max(abs(a - b) for a, b in zip(seen, wanted)), 8, (label, seen, wanted))
 
     def test_a_split_is_made_and_stays(self):
-        self.draw(*(f"in/{name}/{k}.png L 32 32 {10 * k + label}" for label, name in enumerate("ab") for k in range(10)))
-        self.assertIn("wrote 14 training images and 6 test images", self.made("convert", "in", "out", "--test-share", "0.3"))
+        self.draw(*(f"in/{name}/{k}.png L 32 32 {10 * k + label}" for label, name in enumerate("ab")
+                    for k in range(10)))
+        self.assertIn("wrote 14 training images and 6 test images",
+                      self.made("convert", "in", "out", "--test-share", "0.3"))
         test = self.records("out/test_batch.bin")
         self.assertEqual([record[0] for record in sorted(test)], [0] * 3 + [1] * 3)
         train = [record for k in range(1, 6) for record in self.records(f"out/data_batch_{k}.bin")]
@@ -543,7 +556,8 @@ class ConvertPictures(DataCase):
         self.assertEqual(self.records("again/test_batch.bin"), test)
 
     def test_what_is_no_picture_or_no_class(self):
-        self.draw("in/train/cat/a.png RGB 32 32 1,1,1", "in/train/dog/b.png RGB 32 32 1,1,1", "in/test/cat/c.png L 9 9 1")
+        self.draw("in/train/cat/a.png RGB 32 32 1,1,1", "in/train/dog/b.png RGB 32 32 1,1,1",
+                  "in/test/cat/c.png L 9 9 1")
         whole = (self.folder / "in/train/cat/a.png").read_bytes()
         for words, name, content in (
             (["a.png cannot be read as a picture"], "in/train/cat/a.png", whole[:60]),
@@ -586,15 +600,18 @@ class ConvertPictures(DataCase):
         images = {record[1]: record[0] for record in self.records("out/test_batch.bin")}
         self.assertEqual({red // 2: label for red, label in images.items()}, {k: k for k in range(12)})
         for given, words in ((b"kind 12\n", ["13 names", "12 classes"]), (b"kind 1\n", ["13 names"])):
-            self.refused(self.script("convert", "in", "o", "--names", self.put("n", names.read_bytes() + given)), *words)
+            self.refused(self.script("convert", "in", "o",
+                                     "--names", self.put("n", names.read_bytes() + given)), *words)
         names.write_bytes(names.read_bytes().replace(b"11", b"1"))
         self.refused(self.script("convert", "in", "o", "--names", names), "the name kind 1 twice")
 
     def test_each_picture_is_read_or_counted(self):
         endings = ("png", "JPG", "jpeg", "bmp", "gif", "webp", "tif", "TIFF", "ppm", "pgm")
-        self.tiles(*(f"in/{name}/{k}.{ending}" for name in "ab" for k, ending in enumerate(endings[:-1])), "in/a/sub/x.png")
+        self.tiles(*(f"in/{name}/{k}.{ending}" for name in "ab" for k, ending in enumerate(endings[:-1])),
+                   "in/a/sub/x.png")
         self.draw(*(f"in/{name}/9.pgm L 32 32 9" for name in "ab"))
-        for name in ("b/notes.txt", "b/more.txt", "b/README", "names.csv", "b/.hidden", "b/Thumbs.db", "__MACOSX/x.png"):
+        for name in ("b/notes.txt", "b/more.txt", "b/README", "names.csv", "b/.hidden", "b/Thumbs.db",
+                     "__MACOSX/x.png"):
             self.put(f"in/{name}", b"x")
         said = self.made("convert", "in", "out")
         self.assertIn("wrote 16 training images and 4 test images of 2 classes", said)
@@ -611,7 +628,8 @@ class ConvertPictures(DataCase):
                 (self.folder / top / test / name).rename(self.folder / top / f".{name}")
                 (self.folder / top / test / name).symlink_to(f"../.{name}")
             self.assertIn("wrote 6 training images and 6 test images", self.made("convert", top, f"{top}-set"))
-        self.tiles("in/train/a/1.png", "in/train/b/1.png", "in/test/a/2.png", "in/test/b/2.png", "in/val/a/3.png", "in/x/1.png")
+        self.tiles("in/train/a/1.png", "in/train/b/1.png", "in/test/a/2.png", "in/test/b/2.png", "in/val/a/3.png",
+                   "in/x/1.png")
         said = self.made("convert", "in", "out")
         for name in ("val", "x"):
             self.assertIn(f"{name}/ was left out: train/ and test/ are read", said)
@@ -622,9 +640,12 @@ class ConvertPictures(DataCase):
     def test_layouts_that_are_refused_by_what_they_are(self):
         for words, paths in (
             (["flat/train holds pictures, but no folder for each class"], ["flat/train/1.png", "flat/valid/1.png"]),
-            (["two/Training and two/train may both be meant"], [f"two/{half}/a/1.png" for half in ("train", "Training", "val")]),
-            (["alone/train has the classes", "no test set beside it", "give alone/train itself"], ["alone/train/a/1.png"]),
-            (["half/train has the classes", "half/test has no folders of classes"], ["half/train/a/1.png", "half/test/1.png"]),
+            (["two/Training and two/train may both be meant"],
+             [f"two/{half}/a/1.png" for half in ("train", "Training", "val")]),
+            (["alone/train has the classes", "no test set beside it", "give alone/train itself"],
+             ["alone/train/a/1.png"]),
+            (["half/train has the classes", "half/test has no folders of classes"],
+             ["half/train/a/1.png", "half/test/1.png"]),
             (["one holds pictures, but no folder for each class"], ["one/1.png", "one/2.png"]),
             (["deep/set holds no picture, but its folder a does"], ["deep/set/a/1.png", "deep/set/b/2.png"]),
         ):
@@ -642,7 +663,8 @@ class ConvertPictures(DataCase):
         self.put("kaggle/trainLabels.csv", f"id,label\r\n{labels}".encode())
         self.tiles(*(f"tiny/train/{name}/images/{k}.png" for name in ("n1", "n2") for k in range(3)),
                    *(f"tiny/val/images/{k}.png" for k in range(4)))
-        self.put("tiny/val/val_annotations.txt", b"".join(b"%d.png\tn%d\t0\t0\t9\t9\n" % (k, k % 2 + 1) for k in range(4)))
+        self.put("tiny/val/val_annotations.txt",
+                 b"".join(b"%d.png\tn%d\t0\t0\t9\t9\n" % (k, k % 2 + 1) for k in range(4)))
         for folder, words, commands, convert in (
             ("kaggle", ["trainLabels.csv may have their labels", "docs/data.md"], kaggle, "kaggle/train"),
             ("tiny", ["val_annotations.txt, as Tiny ImageNet has", "docs/data.md"], tiny[1:], None),
@@ -658,8 +680,10 @@ class ConvertPictures(DataCase):
     def test_names_that_are_more_than_ascii(self):
         """Composed, in UTF-8 whatever the locale, and no two that look alike."""
         twins = ("caf\u00e9", "cafe\u0301")
-        self.tiles("in/train/\u732b/1.png", f"in/train/{twins[0]}/1.png", f"in/test/{twins[1]}/1.png", "in/test/\u732b/2.png")
-        for old in ({}, {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):  # names are ASCII to Python
+        self.tiles("in/train/\u732b/1.png", f"in/train/{twins[0]}/1.png", f"in/test/{twins[1]}/1.png",
+                   "in/test/\u732b/2.png")
+        for old in ({},
+                    {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):  # names are ASCII to Python
             self.made("convert", "in", "out", "--overwrite", **old)
             self.assertEqual((self.folder / "out/batches.meta.txt").read_bytes(), f"{twins[0]}\n\u732b\n".encode())
         self.tiles(f"in/train/{twins[1]}/1.png")
@@ -692,7 +716,8 @@ for path in sys.argv[2:]: picture.save(path, exif=bytes.fromhex(sys.argv[1]))
     def test_what_is_no_regular_file(self):
         self.tiles(*(f"in/{name}/{k}.png" for name in "ab" for k in range(2)))
         odd = self.folder / "in/a/odd.png"
-        for make, words in ((os.mkfifo, "not a regular file"), (lambda path: path.symlink_to("nowhere"), "No such file"),
+        for make, words in ((os.mkfifo, "not a regular file"),
+                            (lambda path: path.symlink_to("nowhere"), "No such file"),
                             (lambda path: path.symlink_to("odd.png"), "symbolic links")):
             make(odd)
             self.refused(self.script("convert", "in", "out"), "in/a/odd.png", words)
@@ -741,10 +766,12 @@ for name in ("y_train", "y_test", "x_test"):
                             ("page", ["an HTML page", "open the address in a browser"])):
             with self.subTest(name=name):
                 self.refused(self.script("convert", f"arrays/{name}.npz", "other"), f"arrays/{name}.npz", *words)
-        self.refused(self.script("convert", "arrays", "other"), "arrays/x_train.npy is a Git LFS pointer", "git lfs pull")
+        self.refused(self.script("convert", "arrays", "other"), "arrays/x_train.npy is a Git LFS pointer",
+                     "git lfs pull")
 
     def test_a_class_by_the_name_of_an_attack(self):
-        self.draw("in/a\x1b[31m/1.png L 9 9 1", "in/a\x1b[31m/2.png L 9 9 2", "in/b/1.png L 9 9 1", "in/b/2.png L 9 9 3")
+        self.draw("in/a\x1b[31m/1.png L 9 9 1", "in/a\x1b[31m/2.png L 9 9 2", "in/b/1.png L 9 9 1",
+                  "in/b/2.png L 9 9 3")
         self.made("convert", "in", "out")
         self.assertEqual((self.folder / "out/batches.meta.txt").read_text(), "a?[31m\nb\n")
 
@@ -818,10 +845,12 @@ numpy.savez(folder + "/x.npz", x_train=numpy.full((len(labels), 32, 32), 9, "uin
             run_here(code, self.folder, labels)
             return self.script("convert", "x.npz", "out", "--overwrite", *words)
 
-        self.refused(convert("range(1, 11)"), "no image has the label 0", "1 to 10", "subtract 1", "--names with 11 names")
+        self.refused(convert("range(1, 11)"), "no image has the label 0", "1 to 10", "subtract 1",
+                     "--names with 11 names")
         names = self.put("names", b"".join(b"n%d\n" % k for k in range(11)))
         for labels, words in (("range(10)", ["8 of 10 classes have no test image: 2, 3, 4, 5, 6, 7, 8, 9"]),
-                              ("range(0, 200, 20)", ["171 of 181 classes have no training image: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
+                              ("range(0, 200, 20)",
+                               ["171 of 181 classes have no training image: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
                                                      "number the labels without gaps"])):
             done = convert(labels)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -849,7 +878,8 @@ numpy.savez(sys.argv[1] + ".npz", **{name: numpy.load(sys.argv[1] + "/" + name +
             for place in (folder, f"{folder}.npz"):
                 self.assertIn("of 2 classes", self.made("convert", place, "out"))
         (folder / "Y_test.npy").unlink()
-        self.refused(self.script("convert", folder, "o"), "holds the arrays X_test, X_train, y_train: expected", "y_test")
+        self.refused(self.script("convert", folder, "o"),
+                     "holds the arrays X_test, X_train, y_train: expected", "y_test")
         (folder / "x_test.npy").touch()
         self.refused(self.script("convert", folder, "o"), "holds X_test and x_test: remove one")
 
@@ -862,8 +892,10 @@ numpy.savez(sys.argv[1] + ".npz", **{name: numpy.load(sys.argv[1] + "/" + name +
     def test_without_the_libraries_and_without_a_network(self):
         """Of a Python that has neither, in a folder where nothing can be installed."""
         self.draw("in/a/1.png L 9 9 1", "in/a/2.png L 9 9 1", "in/b/1.png L 9 9 1", "in/b/2.png L 9 9 1")
-        hide = self.put("hide/sitecustomize.py", b"import sys; sys.modules['PIL'] = sys.modules['numpy'] = None\n").parent
-        done = self.script("convert", "in", "out", PYTHONPATH=str(hide), XDG_CACHE_HOME="/proc/nowhere", RUEDA_DATA_PYTHON="1")
+        hide = self.put("hide/sitecustomize.py",
+                        b"import sys; sys.modules['PIL'] = sys.modules['numpy'] = None\n").parent
+        done = self.script("convert", "in", "out", PYTHONPATH=str(hide), XDG_CACHE_HOME="/proc/nowhere",
+                           RUEDA_DATA_PYTHON="1")
         self.refused(done, "has lost PIL")
 
 
@@ -899,7 +931,8 @@ except common.Fault as fault: sys.exit(f"data.sh: {fault}")
                      lambda: self.put("cache/rueda/images/photo.png", b"dear"),
                      lambda: self.put("cache/rueda/images/pyvenv.cfg", b"home = /usr/bin\n")):
             make()
-            self.assertIn("cache/rueda/images is in the way of a virtual environment", self.make_environment("cache").stderr)
+            self.assertIn("cache/rueda/images is in the way of a virtual environment",
+                          self.make_environment("cache").stderr)
             self.assertFalse((self.folder / "asked").exists())
             if (self.folder / "cache/rueda/images").is_symlink():
                 (self.folder / "cache/rueda/images").unlink()
@@ -932,7 +965,8 @@ class ConvertOthers(DataCase):
     def cifar100(self, **changes):
         record = bytes([19, 99]) + bytes(range(256)) * 12
         return {"train.bin": record * 3, "test.bin": bytes([0, 5]) + record[2:], "coarse_label_names.txt":
-                b"".join(b"c%d\n" % k for k in range(20)), "fine_label_names.txt": b"".join(b"f%d\n" % k for k in range(100)),
+                b"".join(b"c%d\n" % k for k in range(20)),
+                "fine_label_names.txt": b"".join(b"f%d\n" % k for k in range(100)),
                 **{name.replace("_bin", ".bin"): content for name, content in changes.items()}}
 
     def test_cifar_100(self):
@@ -940,7 +974,8 @@ class ConvertOthers(DataCase):
         self.put("c.tar.gz", archive(files))
         for name, content in files.items():
             self.put(name, content)
-        for labels, place in (("fine", "c.tar.gz"), ("coarse", "c.tar.gz"), ("fine", "cifar-100-binary"), ("coarse", ".")):
+        for labels, place in (("fine", "c.tar.gz"), ("coarse", "c.tar.gz"), ("fine", "cifar-100-binary"),
+                              ("coarse", ".")):
             self.made("convert", place, "out", "--labels", labels, "--overwrite")
             label = {"fine": 99, "coarse": 19}[labels]
             self.assertEqual(self.records("out/data_batch_1.bin"), [bytes([label]) + bytes(range(256)) * 12])
@@ -976,7 +1011,8 @@ class ConvertOthers(DataCase):
             (["more than 10,000 members"], header("none", 0) * 10_001),
             (["is damaged"], header("first", 0) * 9 + header("back", -2048)),
             (["is damaged"], header("cifar-100-binary/train.bin", 3074)),
-            (["train.bin is no regular file of up to 200,000,000 bytes"], header("cifar-100-binary/train.bin", 201_000_000).ljust(1 << 20, b"\0")),
+            (["train.bin is no regular file of up to 200,000,000 bytes"],
+             header("cifar-100-binary/train.bin", 201_000_000).ljust(1 << 20, b"\0")),
         ):
             for name, packed in (("c.tar.gz", gzip.compress(content, 1)), ("c.tar", content)):
                 with self.subTest(words=words, name=name):
@@ -987,8 +1023,10 @@ class ConvertOthers(DataCase):
     def test_files_that_are_something_else(self):
         for name, content, words in (
             ("c.tar.gz", b"version https://git-lfs.github.com/spec/v1\n", ["a Git LFS pointer", "git lfs pull"]),
-            ("c.tgz", b"\xef\xbb\xbf\r\n<HTML><body>quota</body></HTML>", ["an HTML page", "open the address in a browser"]),
-            ("c.tgz", b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>", ["an XML document", "a server's error"]),
+            ("c.tgz", b"\xef\xbb\xbf\r\n<HTML><body>quota</body></HTML>",
+             ["an HTML page", "open the address in a browser"]),
+            ("c.tgz", b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
+             ["an XML document", "a server's error"]),
             ("c.tar.gz", b"PK\3\4" + bytes(99), ["a zip archive: unpack it"]),
             ("c.tar.gz", b"", ["an empty file"]),
             ("set.7z", b"7z\xbc\xaf\x27\x1c" + bytes(99), ["a 7z archive: unpack it"]),

@@ -87,7 +87,8 @@ class Healthy(DoctorTest):
     @long
     def test_variables_that_steer_mpi_and_threads_are_listed(self):
         for ranks in (0, 2):
-            result, report = self.examine(ranks, UCX_TLS="tcp", KMP_AFFINITY="none\x1b[2J", OMPI_MCA_btl="self,vader,tcp")
+            result, report = self.examine(ranks, UCX_TLS="tcp", KMP_AFFINITY="none\x1b[2J",
+                                          OMPI_MCA_btl="self,vader,tcp")
             listed = report["ranks"][0]["launch"]["settings"]
             for one in ("UCX_TLS=tcp", r"KMP_AFFINITY=none\x1b[2J", "OMPI_MCA_btl=self,vader,tcp"):
                 self.assertIn(one, listed)

@@ -9,7 +9,8 @@ import subprocess
 
 from rueda_runs import ProgramCase, environment, long, main
 
-TRAIN = ["train", "--backend", "timed", "--data", "data", "--data-limit", "128", "--batch-per-rank", "16", "--log-level", "trace"]
+TRAIN = ["train", "--backend", "timed", "--data", "data", "--data-limit", "128", "--batch-per-rank", "16",
+         "--log-level", "trace"]
 RANGE = 150  # joules after which a counter begins again
 
 

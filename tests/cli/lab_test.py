@@ -98,7 +98,8 @@ class HostsTest(ProgramCase):
             words = (ring, (*auto, *fixed), (*hierarchical, *fixed))
             over = {one: self.over_hosts(lab, 4, *one) for one in words}
             other = self.over_hosts(lab, 4, *hierarchical)["epochs"][0]
-            self.assertIn("4 ranks: passed", lab.run(4, str(Path(self.paths[3]).resolve()), "[ring]"))  # the sums of the ring
+            self.assertIn("4 ranks: passed",
+                          lab.run(4, str(Path(self.paths[3]).resolve()), "[ring]"))  # the sums of the ring
         self.assertEqual({len(record["hosts"]) for record in over.values()}, {2})
         self.hashes_are_equal(over.pop(ring), self.on_one_host(4, *ring))
         alone = self.on_one_host(4, *ring, *fixed)
@@ -139,7 +140,8 @@ class HostsTest(ProgramCase):
                 lab.on_host(host, bridge)
             if LONG:  # ranks that wait spin for half a minute
                 said = lab.run(2, *train, code=1)
-                self.assertRegex(said, r"rank \d on lab\S+: in MPI_\w+ for 3\d s\. Every rank that has come prints such a line")
+                self.assertRegex(said,
+                                 r"rank \d on lab\S+: in MPI_\w+ for 3\d s\. Every rank that has come prints such a line")
                 self.assertIn("If none is missing, the ranks do not reach each other: rueda doctor", said)
             found = " ".join(lab.run(2, self.program.binary, "doctor", code=1).split())
             self.assertIn("hosts have one and the same address: 172.17.0.1 (docker0) on lab", found)

@@ -52,7 +52,8 @@ folder.mkdir(parents=True, exist_ok=True)
 """
 
 
-DAMAGED_STEPS = (b"no columns\n1\n", b"rank,global_samples,train_loss\n0\n", b"rank,global_samples,train_loss\n0,128,x\n",
+DAMAGED_STEPS = (b"no columns\n1\n", b"rank,global_samples,train_loss\n0\n",
+                 b"rank,global_samples,train_loss\n0,128,x\n",
                  b"rank,global_samples,train_loss\n0,128,\xff\n")  # fmt: skip
 
 
@@ -153,7 +154,8 @@ class Figures(unittest.TestCase):
         def row(batch, parts, variance, length):
             square = length + variance * (1 / batch - 1 / 12288)
             part = length + variance * (parts / batch - 1 / 12288)
-            return {"global_samples": str(batch), "parts": str(parts), "part_norm2": str(part), "gradient_norm2": str(square)}
+            return {"global_samples": str(batch), "parts": str(parts), "part_norm2": str(part),
+                    "gradient_norm2": str(square)}
 
         rows = 8 * [row(128, 4, 300, 3)] + 8 * [row(128, 4, 300, 1)]
         blocks = figures.noise_by_steps(rows, 12288)
@@ -173,7 +175,8 @@ class Writing(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="rueda-learning-") as folder:
             page = Path(folder, "learning.md")
             arguments = learning.parse_arguments(["--base", "128"])
-            with mock.patch.object(learning, "PAGE", page), mock.patch.object(learning, "PICTURE", Path(folder, "a.svg")):
+            with mock.patch.object(learning, "PAGE", page), \
+                mock.patch.object(learning, "PICTURE", Path(folder, "a.svg")):
                 page.write_text(f"before\n{learning.BEGIN}\nold\n{learning.END}\nafter\n", encoding="utf-8")
                 for _ in range(2):
                     learning.write(arguments, made(300, 300), "new")
@@ -206,7 +209,8 @@ class Resuming(unittest.TestCase):
         done = subprocess.run(
             [sys.executable, CHECK / "learning.py", "--binary", self.folder / "rueda", "--data", self.folder, "--out",
              self.folder / "out", "--batches", "128,512", "--seeds", "1,2", *words],
-            env={**os.environ, "CALLS": str(self.calls), **env}, capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "CALLS": str(self.calls), **env}, capture_output=True, text=True, timeout=300,
+            check=False,
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr, sorted(self.calls.read_text().splitlines())
 
@@ -294,8 +298,8 @@ class Resuming(unittest.TestCase):
 
     def test_impossible_options(self):
         for words in (("--seeds", "1,x"), ("--batches", "48"), ("--batches", "99999968"), ("--jobs", "0"),
-                      ("--data", "/nowhere"), ("--binary", "/nowhere"), ("--noise-scale", "-1"), ("--label-smoothing", "1"),
-                      ("--optimizer", "lars", "--write")):  # fmt: skip
+                      ("--data", "/nowhere"), ("--binary", "/nowhere"), ("--noise-scale", "-1"),
+                      ("--label-smoothing", "1"), ("--optimizer", "lars", "--write")):  # fmt: skip
             code, _, error, calls = self.call(*words)
             self.assertEqual((code, calls, error.count("\n")), (2, [], 1), error)
 

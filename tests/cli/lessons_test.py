@@ -19,8 +19,8 @@ from rueda_runs import Program, ProgramCase, long, longer, losses, main, part
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 PAGES = sorted(LESSONS.glob("0*/README.md"))
 MPICXX = os.environ.get("MPICXX", "mpicxx")
-LINES = {"ring.cpp": 100, "data_parallel.cpp": 120, "overlap.cpp": 160, "device.cpp": 180, "scaling.cpp": 150, "balance.cpp": 170,
-         "survive.cpp": 150, "noise.cpp": 135, "one_file.cpp": 600}  # fmt: skip
+LINES = {"ring.cpp": 100, "data_parallel.cpp": 120, "overlap.cpp": 160, "device.cpp": 180, "scaling.cpp": 150,
+         "balance.cpp": 170, "survive.cpp": 150, "noise.cpp": 135, "one_file.cpp": 600}  # fmt: skip
 STEPS = 10
 ALL_RANKS = (1, 2, 3, 4, 5)
 
@@ -105,7 +105,8 @@ class Lessons(ProgramCase):
         for page in PAGES:
             [name] = re.findall(r"!\[[^\]]+\]\((\S+\.svg)\)", page.read_text(encoding="utf-8"))
             file = page.parent / name
-            self.assertEqual(file.read_text(encoding="utf-8"), made[f"{page.parent.name}/{name}"], "run docs/lessons/drawings.py")
+            self.assertEqual(file.read_text(encoding="utf-8"), made[f"{page.parent.name}/{name}"],
+                             "run docs/lessons/drawings.py")
 
     @longer
     def test_1_ring(self):
@@ -135,7 +136,8 @@ class Lessons(ProgramCase):
     @longer
     def test_3_overlap(self):
         program = self.strict("03-overlap/overlap.cpp")
-        for ranks, words in zip(part(ALL_RANKS, 2), ((8,), (5, "device"), (1, "device"), (40, "device"), (8, "device"))):
+        for ranks, words in zip(part(ALL_RANKS, 2),
+                                ((8,), (5, "device"), (1, "device"), (40, "device"), (8, "device"))):
             out = self.output(ranks, program, *words)
             self.assertIn(f"ranks: {ranks}, backward on the {'device' if words[1:] else 'host'}\n", out)
             self.assertIn("right: both sums", out)
@@ -180,7 +182,8 @@ class Lessons(ProgramCase):
         """No clock decides: whatever the shares, the sum is right; where they differ, the mean of means is not."""
         program = self.strict("06-balance/balance.cpp")
         page = blocks(PAGES[5], "text")[0]
-        row = re.compile(r"^(equal|by speed|by hand)((?: \d+)+): step [\d.]+ ms, sum / 96 ([\d.]+), mean of means ([\d.]+)$", re.M)
+        row = re.compile(r"^(equal|by speed|by hand)((?: \d+)+): step [\d.]+ ms, sum / 96 ([\d.]+), "
+                         r"mean of means ([\d.]+)$", re.M)
         [one] = set(re.findall(r"gradient ([\d.]+)$", page, re.M))
         means = {shares: mean for _, shares, _, mean in row.findall(page)}
         for ranks, words in zip(ALL_RANKS, ((), (24, 72), (), (1, 93, 1, 1), ())):
@@ -255,7 +258,8 @@ class Lessons(ProgramCase):
 
     @longer
     def test_8_noise(self):
-        """Beside an oracle that knows the definition and the ranks' parts; the numbers of ranks give unequal parts too."""
+        """Beside an oracle that knows the definition and the ranks' parts; the numbers of ranks give unequal parts
+        too."""
         program = self.strict("08-noise/noise.cpp")
         row = re.compile(r"^steps (\d+)-(\d+): loss (.*), noise scale (.*), true (.*), worth (.*) steps of 128$", re.M)
         for ranks in (1, *part(ALL_RANKS[1:], 2)):
@@ -296,10 +300,12 @@ class Lessons(ProgramCase):
             self.assertEqual(len(found), len(expected))
             self.assertEqual(len(re.findall(r"^rank \d+( +\d+\.\d\d){5}$", out, re.M)), ranks, out)
             first, away = abs(found[0] - expected[0]), max(abs(a - b) for a, b in zip(found, expected))
-            print(f"\n{ranks} ranks: {first:.1e} away, in {STEPS} steps {away:.1e}; the orders ring and fixed are {apart:.1e} apart")
+            print(f"\n{ranks} ranks: {first:.1e} away, in {STEPS} steps {away:.1e}; the orders ring and fixed are "
+                  f"{apart:.1e} apart")
             self.assertLess(first, 4e-6)
             self.assertLess(away, apart + 4e-6)
-        for words in (("data", 1, 8, 0.1, 0, "nothere"), ("data", 1, 8, 0.1, 0, "data/data_batch_1.bin"), ("nothere", 1, 8, 0.1), ()):
+        for words in (("data", 1, 8, 0.1, 0, "nothere"), ("data", 1, 8, 0.1, 0, "data/data_batch_1.bin"),
+                      ("nothere", 1, 8, 0.1), ()):
             result = self.alone(program, *words)
             self.assertEqual(result.code, 2, result)
             self.assertIn("one_file: ", result.err)

@@ -74,7 +74,8 @@ def table(name="scaling", title="Scaling", rows=(("resnet20", 2, 5.0, 0.8),), no
 
 def batches(rows):
     names = ("model", "ranks", "rank_batch", "marks")
-    columns = [{"key": name, "heading": name, "show": "text" if name in ("model", "marks") else "count"} for name in names]
+    columns = [{"key": name, "heading": name, "show": "text" if name in ("model", "marks") else "count"}
+               for name in names]
     return {"id": "batches", "title": "Batches", "columns": columns, "rows": [list(row) for row in rows], "notes": []}
 
 

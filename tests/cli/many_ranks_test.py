@@ -81,7 +81,8 @@ class ManyRanksTest(ProgramCase):
         few = [*TIMED, "--epochs", "1", "--run-dir", "few"]
         self.completed(self.program.run_on(2, "train", *few))
         (epoch,) = self.program.record("few")["epochs"]
-        self.assertEqual([rank["seconds"] for rank in epoch["ranks"]], [float(row["seconds"]) for row in self.rows("few")])
+        self.assertEqual([rank["seconds"] for rank in epoch["ranks"]],
+                         [float(row["seconds"]) for row in self.rows("few")])
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ def mean_gradient(samples, network):
         loss, error, values, backs = gradient(sample, network)
         losses += loss
         # A product of two vectors has the product of their squares.
-        squares += (1 + sum(a * a for a in x)) * sum(b * b for b in backs) + error * error * (1 + sum(v * v for v in values))
+        squares += ((1 + sum(a * a for a in x)) * sum(b * b for b in backs)
+                    + error * error * (1 + sum(v * v for v in values)))
         for unit in range(HIDDEN):
             at = unit * (FEATURES + 2)
             for i in range(FEATURES):
@@ -83,7 +84,8 @@ def first_row(ranks):
         means = [mean_gradient(part, network)[0] for part in parts]
         step = [sum(len(part) * one for part, one in zip(parts, of)) / BATCH for of in zip(*means)]
         # Between groups as in an analysis of variance: the parts' distances from the mean, by their samples.
-        apart = sum(len(part) * square(a - b for a, b in zip(mean, step)) for part, mean in zip(parts, means)) / (ranks - 1)
+        apart = sum(len(part) * square(a - b for a, b in zip(mean, step))
+                    for part, mean in zip(parts, means)) / (ranks - 1)
         variance += apart
         length += square(step) - apart * (1 / BATCH - 1 / SAMPLES)
         flat = [weight - RATE * value for weight, value in zip(flat, step)]

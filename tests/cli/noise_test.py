@@ -42,7 +42,8 @@ class NoiseTest(ProgramCase):
             self.assertEqual([int(row["parts"]) for row in mine], [full] * 6 + [last])
             variance, norm2 = [], []
             for row in mine:
-                batch, parts, q, g2 = (float(row[n]) for n in ("global_samples", "parts", "part_norm2", "gradient_norm2"))
+                batch, parts, q, g2 = (float(row[n])
+                                       for n in ("global_samples", "parts", "part_norm2", "gradient_norm2"))
                 self.assertGreaterEqual(q, g2 * (1 - 1e-6))
                 if parts > 1:
                     variance.append((q - g2) * batch / (parts - 1))

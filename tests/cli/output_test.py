@@ -23,7 +23,8 @@ TIMED = ["--backend", "timed", "--compute", "1"]
 OUTPUTS = {
     "train --save-weights": [*TRAIN, "--save-weights"],
     "train --trace": [*TRAIN, *TIMED, "--trace"],
-    "evaluate --json": ["evaluate", "--data", "data", "--init-weights", "start.safetensors", "--threads", "1", "--json"],
+    "evaluate --json": ["evaluate", "--data", "data", "--init-weights", "start.safetensors",
+                        "--threads", "1", "--json"],
     "evaluate --predictions": ["evaluate", "--data", "data", "--init-weights", "start.safetensors", "--threads", "1",
                                "--predictions"],
     "doctor --json": ["doctor", "--json"],
@@ -89,7 +90,8 @@ class Outputs(ProgramCase):
             words = (*command.split(), "--help-all" if command == "train" else "--help")
             text = self.completed(self.program.run(*words, COLUMNS="10000")).out
             rows = re.findall(r"(?m)^  (--[a-z-]+) (?:FILE|DIR)\S*\s+(.*)", text)
-            found |= {f"{command} {option}" for option, about in rows if re.match(r"(?i)(also )?(writes|draws)\b", about)}
+            found |= {f"{command} {option}"
+                      for option, about in rows if re.match(r"(?i)(also )?(writes|draws)\b", about)}
         self.assertEqual(found, OTHERS | set(OUTPUTS))
 
     def test_a_regular_file_is_replaced(self):
@@ -156,7 +158,8 @@ class Outputs(ProgramCase):
     def test_standard_output_by_its_name(self):
         words = [self.program.binary, *OUTPUTS["predict --extra-p"], "/dev/stdout"]
         with open(self.path("out"), "wb") as out:
-            done = subprocess.run(words, cwd=self.folder, env=environment({}), stdout=out, stderr=subprocess.PIPE, check=False)
+            done = subprocess.run(words, cwd=self.folder, env=environment({}), stdout=out, stderr=subprocess.PIPE,
+                                  check=False)
         self.assertEqual(done.returncode, 0, done)
         self.assertIn(b'"params"', self.path("out").read_bytes())
         self.assertTrue(os.path.islink("/dev/stdout"))

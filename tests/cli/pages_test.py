@@ -47,7 +47,8 @@ class SectionTest(unittest.TestCase):
 
 class ShapeTest(unittest.TestCase):
     def test_numbers_spaces_and_chance_do_not_count(self):
-        one = ["  step   1.5  -  2e-3", "note: load", "  transfer 90.1 %  low: steps wait", "3,000 images, 433fb42522ce984b"]
+        one = ["  step   1.5  -  2e-3", "note: load", "  transfer 90.1 %  low: steps wait",
+               "3,000 images, 433fb42522ce984b"]
         other = ["  step 17.25  0.5  -", "  transfer 99 %", "144 images, 0123456789abcdef"]
         self.assertEqual(tutorial.shape(one), tutorial.shape(other))
 

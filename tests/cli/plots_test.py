@@ -54,7 +54,8 @@ def drawn(draw, *arguments):
 
 
 def forked(script, *words):
-    """A script in a process of its own that has the libraries already: Python takes longer to import them than to draw."""
+    """A script in a process of its own that has the libraries already: Python takes longer to import them than to
+    draw."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if child == 0:
@@ -77,7 +78,8 @@ def forked(script, *words):
 def run_main(script, words):
     """The exit code of a script whose standard output and error are this process's."""
     sys.argv = [str(script), *map(str, words)]
-    sys.stdout, sys.stderr = open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")  # pylint: disable=consider-using-with
+    sys.stdout, sys.stderr = open(1, "w", encoding="utf-8"), open(2, "w",
+                                                                  encoding="utf-8")  # pylint: disable=consider-using-with
     try:
         runpy.run_path(str(script), run_name="__main__")
         code = 0
@@ -257,7 +259,8 @@ class Charts(unittest.TestCase):
             point["run"] = run["path"]
         charts = self.charts_by_name(made.report([series], runs=runs))
         axes = charts["resnet20-64-per-rank-accuracy"].figure().axes[0]
-        self.assertEqual([line for line in curves(axes) if len(line[0]) == 2], [[[1, 2], [10 * i, 20 * i]] for i in range(1, 4)])
+        self.assertEqual([line for line in curves(axes) if len(line[0]) == 2],
+                         [[[1, 2], [10 * i, 20 * i]] for i in range(1, 4)])
         self.assertEqual(labels(axes)[:3], ["P = 1", "P = 2", "P = 4"])
 
     def test_what_curves_do_not_show_is_remarked(self):
@@ -297,7 +300,8 @@ class Charts(unittest.TestCase):
         self.assertIn("dog taken for cat (2 of 6); cat taken for dog (1 of 4)", chart.remarks[-1])
         for classes in (20, 21):  # the most whose numbers can be read, and one more
             names = [f"kind {i}" for i in range(classes)]
-            chart = confusion.chart("c", "m", made.evaluation(names, [[int(i == j) for j in range(classes)] for i in range(classes)]))
+            chart = confusion.chart("c", "m", made.evaluation(names, [[int(i == j) for j in range(classes)]
+                                                                  for i in range(classes)]))
             axes = chart.figure().axes[0]
             self.assertEqual([len(axes.texts), len(axes.get_yticklabels())], [400 if classes == 20 else 0, classes])
         # Of a hundred classes neither numbers nor all names can be read.
@@ -309,7 +313,8 @@ class Charts(unittest.TestCase):
         self.assertEqual(([*axes.texts], len(chart.remarks), len(chart.rows)), ([], 1, 100))
 
     def test_two_runs_are_compared(self):
-        runs = [made.run(name, phases=made.phases(forward=0.03, all_reduce=more)) for name, more in (("one", 0), ("two", 0.01))]
+        runs = [made.run(name, phases=made.phases(forward=0.03, all_reduce=more))
+                for name, more in (("one", 0), ("two", 0.01))]
         series = [made.alone("m1", "one"), made.alone("m2", "two")]
         comparison = {"runs": runs, "findings": ["A is faster."], "tables": [made.table()]}
         charts = self.charts_by_name(made.report(series, runs=runs, comparison=comparison))
@@ -329,7 +334,8 @@ class Charts(unittest.TestCase):
         self.assertEqual(curves(chart.figure().axes[0]), wanted)
         self.assertEqual([row[3] for row in chart.rows], ["+2.5 %", "-10.0 %", "-25.0 %"])
         self.assertEqual((list(chart.figure().axes[0].collections), chart.remarks), ([], []))
-        # With intervals: a band about the line, from the value / 1.25 to 1.25 times it, and a bar at the predicted point.
+        # With intervals: a band about the line, from the value / 1.25 to 1.25 times it, and a bar at the predicted
+        # point.
         for row in forecast["rows"]:
             row["epoch_plus_minus"] = 0.25
         rows[1]["plus_minus"] = 0.5
@@ -353,7 +359,8 @@ class Charts(unittest.TestCase):
         axes = charts["weak-efficiency"].figure().axes[0]
         self.assertIn([[1, 4], [100, 50]], curves(axes))
         self.assertIn("Not determined: P = 2 (repeats leave anything).", charts["weak-efficiency"].remarks)
-        self.assertNotIn("not determined", [one.get_text() for one in drawn(bars.draw, made.resnet20(), quantity.EFFICIENCY).texts])
+        self.assertNotIn("not determined",
+                         [one.get_text() for one in drawn(bars.draw, made.resnet20(), quantity.EFFICIENCY).texts])
 
     def test_charts_have_the_task_numbers_of_the_course(self):
         several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
@@ -391,12 +398,15 @@ class Charts(unittest.TestCase):
 
     def test_the_book_asks_for_three_slides_with_its_titles(self):
         both = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
-        words = {"epoch_time": "epoch time (s)", "throughput": "throughput", "speedup": "speedup", "efficiency": "efficiency"}
+        words = {"epoch_time": "epoch time (s)", "throughput": "throughput", "speedup": "speedup",
+                 "efficiency": "efficiency"}
         layouts = {"book": [made.table("book_task_10_3", "Task 10.3: the CPU as baseline"),
-                            *[made.table(f"book_task_10_7_{key}", f"Task 10.7: {word}") for key, word in words.items()]]}  # fmt: skip
+                            *[made.table(f"book_task_10_7_{key}", f"Task 10.7: {word}")
+                              for key, word in words.items()]]}  # fmt: skip
         report = made.report(both, layouts=layouts)
         drawn = [(chart, b"png") for chart in charts_of(report)]
-        found = [(sheet.title, [view.title for view in sheet.tables], [one.alternative for block in sheet.charts for one in block.content])
+        found = [(sheet.title, [view.title for view in sheet.tables],
+                  [one.alternative for block in sheet.charts for one in block.content])
                  for sheet in sheets.sheets_of(report, drawn)]  # fmt: skip
         self.assertEqual([one[:2] for one in found], [
             ("Task 10.3: the CPU as baseline", [""]),
@@ -410,9 +420,11 @@ class Charts(unittest.TestCase):
     def test_facts_of_a_sheet_are_about_its_chart(self):
         several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
         findings = [{"about": about, "text": text} for about, text in (
-            ("m1, 64 per rank", "Its speedup is 2."), ("m1, 64 per rank", "Other."), ("m9", "A speedup of others."))]  # fmt: skip
+            ("m1, 64 per rank", "Its speedup is 2."), ("m1, 64 per rank", "Other."),
+            ("m9", "A speedup of others."))]  # fmt: skip
         report = made.report(several, findings=findings)
-        found = {sheet.title: sheet.facts for sheet in sheets.sheets_of(report, [(one, b"png") for one in charts_of(report)])}
+        found = {sheet.title: sheet.facts
+                 for sheet in sheets.sheets_of(report, [(one, b"png") for one in charts_of(report)])}
         self.assertEqual(found["Speedup, weak scaling"], ["m1, 64 per rank: Its speedup is 2."])
         self.assertNotIn("m1, 64 per rank: speedup", found)  # which the combined one has
 
@@ -428,7 +440,8 @@ class Charts(unittest.TestCase):
         for cell, show, wanted in (
             (11173962, "count", "11,173,962"), (13.6, "seconds", "13.600"), (0.02139, "seconds", "0.0214"),
             (0.5439, "millis", "543.9"), (0.0123, "millis", "12.3"), (-0.2575, "millis", "-257.5"),
-            (0.022, "millis", "22.0"), (8.6e-6, "millis", "0.009"), (0.00123, "millis", "1.23"), (3571.2, "rate", "3,571"), (45.18, "rate", "45.2"),
+            (0.022, "millis", "22.0"), (8.6e-6, "millis", "0.009"), (0.00123, "millis", "1.23"),
+            (3571.2, "rate", "3,571"), (45.18, "rate", "45.2"),
             (1.679, "ratio", "1.68"), (0.84, "percent", "84.0"), (44.7e6, "bytes", "44.7 MB"), (12, "bytes", "12 B"),
             (1.2344, "gigabytes", "1.23"), (0, "seconds", "0.000"), (None, "rate", "-"), ("", "text", "-"),
             (float("nan"), "ratio", "-"), ("refused", "seconds", "refused"), (64.0, "text", "64"), (0.1, "text", "0.1"),
@@ -493,20 +506,23 @@ class Files(unittest.TestCase):
         findings += [{"about": "resnet20, 64 per rank", "text": one} for one in ("*fast*.", "one", "three", "four")]
         layouts = {"nyu": [made.table("n", "Mine")]}
         series = made.resnet20()
-        series["points"][1]["losses"] = {"phases": made.phases(backward=0.8, all_reduce=0.4), "rest": -0.2, "most": "backward"}
+        series["points"][1]["losses"] = {"phases": made.phases(backward=0.8, all_reduce=0.4), "rest": -0.2,
+                                         "most": "backward"}
         content = made.report([series], [odd], findings=findings, title=ODD, layouts=layouts)
         plots = made.write(self.folder, content) / "plots"
         plots.mkdir()
         for old in ("earlier.png", "notes.txt"):
             (plots / old).write_text("old", encoding="utf-8")
-        done = self.run_script("--for", os.getpid(), "plot_report", self.folder, "--slides", "--formats", "png", script=archive)
+        done = self.run_script("--for", os.getpid(), "plot_report", self.folder, "--slides", "--formats", "png",
+                               script=archive)
         left = "Left in plots/, not known to be of an earlier report: earlier.png\n"
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, left, ""))
         kinds = ("epoch-time", "throughput", "speedup", "efficiency", "phases", "communication", "busbw")
         names = sorted([f"resnet20-64-per-rank-{kind}.png" for kind in kinds] + ["earlier.png", "notes.txt"])
         self.assertEqual(sorted(path.name for path in plots.glob("[!.]*")), names)
         slides = Page((self.folder / "slides.html").read_text(encoding="utf-8"))
-        self.assertEqual((slides.tags.count("section"), slides.tags.count("table")), (2, 1))  # the front, and one table of a layout
+        self.assertEqual((slides.tags.count("section"), slides.tags.count("table")),
+                         (2, 1))  # the front, and one table of a layout
         self.assertLessEqual({ODD, "Mine", "Judgement (yours):", "Names: "}, set(slides.texts))
         html = (self.folder / "report.html").read_text(encoding="utf-8")
         page = Page(html)
@@ -514,8 +530,10 @@ class Files(unittest.TestCase):
             self.assertIn(text, page.texts)
         self.assertEqual((page.tags.count("table"), page.tags.count("img")), (3, 7))
         # What a person looks for comes first; of each series three findings are open.
-        words = ("speedup 1.60, efficiency 80.0 %; most lost in backward", "shares cores", "resnet20, 64 per rank: speedup",
-                 "where a step", "<nav", "<h2>Findings", ">one<", ">three<", "<details><summary>1 more", ">four<", "<h2>Tables")  # fmt: skip
+        words = ("speedup 1.60, efficiency 80.0 %; most lost in backward", "shares cores",
+                 "resnet20, 64 per rank: speedup",
+                 "where a step", "<nav", "<h2>Findings", ">one<", ">three<", "<details><summary>1 more", ">four<",
+                 "<h2>Tables")  # fmt: skip
         places = [html.index(word) for word in words]
         self.assertEqual(places, sorted(places))
         self.assertFalse({"script", "iframe", "object", "base"} & set(page.tags + slides.tags))
@@ -579,14 +597,16 @@ class Files(unittest.TestCase):
             self.assertIn(f"{name}: it was not written by an earlier report, or has changed since", done.stderr)
             self.assertEqual((mine.read_bytes(), sorted(self.folder.rglob("*"))), (b"mine", before))
             mine.unlink()
-        self.assertEqual([self.run_script(self.folder, "--slides", "--formats", "png").returncode for _ in range(2)], [0, 0])
+        self.assertEqual([self.run_script(self.folder, "--slides", "--formats", "png").returncode
+                          for _ in range(2)], [0, 0])
         (self.folder / "report.json").unlink()
         os.mkfifo(self.folder / "report.json")
         self.refused("report.json cannot be read (it is no regular file)")
 
     @longer
     def test_charts_depend_on_nothing_of_the_users(self):
-        """Settings of matplotlib in the current folder, which can run code, in the user's own folder, and its backend."""
+        """Settings of matplotlib in the current folder, which can run code, in the user's own folder, and its
+        backend."""
         runs = "[a:=[], a.append(b.gi_frame.f_back.f_back.f_builtins['open']('PWNED','w').write('code ran') for b in a), *a[0]]"
         here, users, out = (self.folder / name for name in ("here", "users", "out"))
         for folder in (here, users):
@@ -595,14 +615,17 @@ class Files(unittest.TestCase):
         (users / "matplotlibrc").write_text("figure.facecolor: black\nsavefig.transparent: True\n", encoding="utf-8")
         user = {"MPLBACKEND": "nonsense", "MPLCONFIGDIR": str(users), "MATPLOTLIBRC": str(users)}
         made.write(here / "report", made.report([made.series("m1", [made.point(1, 8.0), made.point(2, 5.0)])]))
-        span = {"ph": "X", "name": "forward", "cat": "training", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": {"step": 2}}
+        span = {"ph": "X", "name": "forward", "cat": "training", "pid": 1, "tid": 1, "ts": 0, "dur": 9,
+                "args": {"step": 2}}
         timed = {"algorithm": "ring", "bytes": 64, "busbw_GBps": 1, "median_seconds": 1e-3}
         inputs = {
             "trace": {"traceEvents": [span]}, "evaluation": {**made.evaluation(), "config": {"model": "resnet20"}},
-            "bench": {"hosts": ["a"], "ranks": 1, "device": "cpu", "transport": "host", "wire": "fp32", "results": [timed]},
+            "bench": {"hosts": ["a"], "ranks": 1, "device": "cpu", "transport": "host", "wire": "fp32",
+                      "results": [timed]},
             "run": {"model": {"name": "m"}, "ranks": [{"device": "cpu"}], "profile": {"micro_batch": 1, "passes": [
                 {"layer": "conv1", "pass": "forward", "seconds": 1, "roof_seconds": 0.5}]}},
-            "images": [{"contestant": name, "accuracies": [0.5], "losses": [2] * 20} for name in real_images_report.NAMES],
+            "images": [{"contestant": name, "accuracies": [0.5], "losses": [2] * 20}
+                       for name in real_images_report.NAMES],
             "learning": {"base": 64, "rows": [["training loss 1", 64, 0.1, 1, 9e3, 9e3, 9e3, 9e3, 8e3, 1e4, 9e3]]},
         }  # fmt: skip
         for name, content in inputs.items():
@@ -610,17 +633,19 @@ class Files(unittest.TestCase):
         shutil.copytree(here, out, ignore=shutil.ignore_patterns("matplotlibrc"))
         scripts = (
             ("plot_report", ["report"], None, "report/plots/m1-64-per-rank-speedup.pdf"),
-            ("plot_trace", ["trace", "--out", "a.svg"], None, "a.svg"), ("plot_confusion", ["b.png"], "evaluation", "b.png"),
+            ("plot_trace", ["trace", "--out", "a.svg"], None, "a.svg"),
+            ("plot_confusion", ["b.png"], "evaluation", "b.png"),
             ("plot_all_reduce", ["c.pdf"], "bench", "c.pdf"), ("plot_layers", ["run", "d.png"], None, "d.png"),
-            ("check/real_images_plot", ["e.png"], "images", "e.png"), ("check/learning_plot", ["f.png"], "learning", "f.png"),
+            ("check/real_images_plot", ["e.png"], "images", "e.png"),
+            ("check/learning_plot", ["f.png"], "learning", "f.png"),
         )  # fmt: skip
         for script, words, read, picture in part(scripts, 2):
             drawn = []
             for folder, env in ((here, user), (out, {"MPLCONFIGDIR": str(self.folder / "none")})):
                 with open(here / (read or "run"), "rb") as file:
                     done = subprocess.run(
-                        [sys.executable, JOBS / f"{script}.py", *words], cwd=folder, stdin=file, env={**os.environ, **env},
-                        capture_output=True, text=True, timeout=120, check=False,
+                        [sys.executable, JOBS / f"{script}.py", *words], cwd=folder, stdin=file,
+                        env={**os.environ, **env}, capture_output=True, text=True, timeout=120, check=False,
                     )  # fmt: skip
                 self.assertEqual(done.returncode, 0, done)
                 drawn.append((folder / picture).read_bytes())
@@ -628,7 +653,8 @@ class Files(unittest.TestCase):
         self.assertFalse((here / "PWNED").exists())
 
     def page_of(self, content):
-        """Its texts, and the HTML before and behind the list of sections. Drawn in this process, which has matplotlib."""
+        """Its texts, and the HTML before and behind the list of sections. Drawn in this process, which has
+        matplotlib."""
         made.write(self.folder, content)
         with contextlib.redirect_stderr(io.StringIO()) as said:
             code = plot_report.main([str(self.folder), "--formats", "png"])
@@ -641,8 +667,8 @@ class Files(unittest.TestCase):
         run = made.run("one", evaluation=made.evaluation(names))
         page, first, _ = self.page_of(made.report([made.alone(ODD, "one")], title=ODD, runs=[run]))
         words = ("test accuracy 50.0 % after epoch 2; 8 s an epoch", "loss over epochs", "accuracy over epochs",
-                 "accuracy 70.00 % of 10 test images", "The first test images", "✓ right, 75 %", "surest", "✗ a b, 75 %",
-                 "images/s", "where a step")  # fmt: skip
+                 "accuracy 70.00 % of 10 test images", "The first test images", "✓ right, 75 %", "surest",
+                 "✗ a b, 75 %", "images/s", "where a step")  # fmt: skip
         places = [first.index(word) for word in words]
         self.assertEqual(places, sorted(places))
         self.assertNotIn("speedup", first)
@@ -676,7 +702,8 @@ class Files(unittest.TestCase):
         def damaged(**more):
             evaluation = made.evaluation()
             evaluation.update(more)
-            made.write(self.folder, made.report([made.alone("m", "one")], runs=[made.run("one", evaluation=evaluation)]))
+            made.write(self.folder,
+                       made.report([made.alone("m", "one")], runs=[made.run("one", evaluation=evaluation)]))
             self.refused("runs[0].evaluation")
 
         damaged(confusion=[[1, 2]])
@@ -697,7 +724,8 @@ class Files(unittest.TestCase):
             (whole.replace('"ranks": 2,', '"ranks": 0,', 1), "series[0].points[1].ranks"),
             (whole.replace('"rows": [["resnet20", ', '"rows": [["resnet20", 1, '), "tables[0]"),
             (whole.replace('"show": "text"', '"show": {}'), "tables[0]"),
-            (whole.replace('"comparison": null', '"comparison": {"tables": [{"columns": [], "rows": [[1]]}]}'), "comparison.tables[0].rows[0]"),
+            (whole.replace('"comparison": null', '"comparison": {"tables": [{"columns": [], "rows": [[1]]}]}'),
+             "comparison.tables[0].rows[0]"),
             (whole.replace('"forward": 0.03', '"forward": 1e308'), "1e+308 is larger than anything measured; write"),
         ):
             (self.folder / "report.json").write_text(text, encoding="utf-8")

@@ -39,7 +39,8 @@ class Predict(ProgramCase):
         for ranks, batch in ((1, 16), (1, 64), (2, 64)):
             cls.made(
                 "train", "--backend", "timed", "--model", "resnet20", "--compute", str(batch), "--batch-per-rank",
-                str(batch), "--data", "data", "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3", "--all-reduce", "ring",
+                str(batch), "--data", "data", "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3",
+                "--all-reduce", "ring",
                 "--overlap", "off", "--bucket-mb", "0.4", "--progress", "off", "--run-dir", f"runs/p{ranks}-b{batch}",
                 ranks=ranks,
             )  # fmt: skip
@@ -121,8 +122,8 @@ class Predict(ProgramCase):
                 spread.update({key: factor * 64e-3 for key in ("min", "mean", "median", "p90", "max")})
 
         def forecasts(name):
-            shown, text = self.predict(f"of-{name}/p2-b64", "--ranks", "1,2,4", "--batch-per-rank", "62", "--images", "558",
-                                       "--what-if", "balance")  # fmt: skip
+            shown, text = self.predict(f"of-{name}/p2-b64", "--ranks", "1,2,4", "--batch-per-rank", "62",
+                                       "--images", "558", "--what-if", "balance")  # fmt: skip
             tables = [shown[table]["rows"] for table in ("forecast", "forecast_what_if")]
             self.assertEqual(shown["forecast_what_if"]["title"], shown["forecast"]["title"] + ", with balance")
             return tables, " ".join(text.split())
@@ -139,9 +140,9 @@ class Predict(ProgramCase):
         self.assertIn("balance: it changes nothing", text)
         (before, after), text = forecasts("uneven")
         self.assertIn("in whole images, with which the slowest is ready soonest", text)
-        # Images of 2/3 and 4/3 ms, since a mean rank needs 1 ms: slow ranks take 82.7 ms for their 62. By speed they have
-        # 41, and the fast ones 83, which take longer. Of 62 images in the last step two ranks have 41 and 21, four have
-        # 20, 21, 10 and 11. One rank alone is a fast one, or one of mean speed.
+        # Images of 2/3 and 4/3 ms, since a mean rank needs 1 ms: slow ranks take 82.7 ms for their 62. By speed they
+        # have 41, and the fast ones 83, which take longer. Of 62 images in the last step two ranks have 41 and 21, four
+        # have 20, 21, 10 and 11. One rank alone is a fast one, or one of mean speed.
         fast, slow = 2 / 3e3, 4 / 3e3
         self.assertAlmostEqual(before[0]["epoch_seconds"], 558 * fast)
         self.assertAlmostEqual(before[1]["step_seconds"], 62 * slow + before[1]["exposed_seconds"])
@@ -234,7 +235,8 @@ class Predict(ProgramCase):
                 all_of(one["transfer"], sums * ring(ranks, one["bytes"]))
                 all_of(one["add"], 0)
             whole = sum(one["transfer"]["mean"] for one in summing["buckets"])
-            for spread, seconds in ((summing["transfer"], whole), (summing["add"], 0), (step["seconds"], compute + whole)):
+            for spread, seconds in ((summing["transfer"], whole), (summing["add"], 0),
+                                    (step["seconds"], compute + whole)):
                 all_of(spread, seconds)
             for phase, spread in step["phases"].items():
                 all_of(spread, {"backward": compute, "all_reduce": whole}.get(phase, 0))
@@ -271,7 +273,8 @@ class Predict(ProgramCase):
 
         shown, _ = self.predict("sure", "--ranks", "1", "--cross-validate", "--fit-ranks", "2")
         others = [row for row in shown["measured"]["rows"] if row["fitted"] == "no"]
-        ratios = [(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"], 1 + row["plus_minus"]) for row in others]
+        ratios = [(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"], 1 + row["plus_minus"])
+                  for row in others]
         inside = sum(1 / most <= ratio <= most for ratio, most in ratios)
         self.assertIn(f" {inside} of them lie in their interval", shown["measured"]["notes"][-1])
 
@@ -314,7 +317,8 @@ class Predict(ProgramCase):
         self.refuses("runs", "--model", "resnet18", "--extra-p", "points.jsonl", shown=("no run is of this network",))
 
     def test_runs_without_figures_are_refused(self):
-        self.refuses(self.broken("unfinished", lambda text: change_json(text, lambda record: record["epochs"].clear())), shown=("no finished epoch",))
+        self.refuses(self.broken("unfinished", lambda text: change_json(text, lambda record: record["epochs"].clear())),
+                     shown=("no finished epoch",))
         self.refuses("runs/p1-b64", shown=("cost of a message is unknown", "--bench"))
         self.refuses("runs", "--fit-ranks", "3", shown=("--fit-ranks",))
 

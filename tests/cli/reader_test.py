@@ -30,9 +30,11 @@ class Reader(ProgramCase):
     def test_the_program_gives_its_place_and_the_words_to_python(self):
         asked = ["report", "a b", "--title", "", "--", "-x", "$HOME\n"]
         env = environment({"RUEDA_PLOT_PYTHON": self.wrapper(0)})
-        process = subprocess.Popen([self.program.binary, *asked], env=env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([self.program.binary, *asked], env=env, cwd=self.folder,
+                                   stdout=subprocess.PIPE, text=True)
         out = process.communicate(timeout=60)[0]
-        said = subprocess.run([self.program.binary, "--version"], env=environment({}), capture_output=True, text=True, check=True)
+        said = subprocess.run([self.program.binary, "--version"], env=environment({}), capture_output=True,
+                              text=True, check=True)
         pid, flag, archive, *rest = out.split("\n")
         self.assertEqual((int(pid), flag), (process.pid, "-E"))  # so that signals, terminal and exit code are its own
         self.assertRegex(archive, r"^/proc/self/fd/\d+$")
@@ -45,12 +47,14 @@ class Reader(ProgramCase):
         self.assertIn("Usage: rueda report [OPTIONS] [RUN_DIR...]\n\nPositionals:\n  RUN_DIR ...", text)
         self.assertIn("\nExample:\n  rueda report study", text)
         self.assertIn("\n  report  ", self.completed(self.reader("--help")).out)
-        self.refused(self.reader("report", "x", "--titel", "y"), "unknown option --titel: did you mean --title?; see rueda report --help")
+        self.refused(self.reader("report", "x", "--titel", "y"),
+                     "unknown option --titel: did you mean --title?; see rueda report --help")
         result = self.program.run_ranks(2, "report", "nowhere")
         self.assertEqual(result.err.count("nowhere: there is no such file or directory"), 1)
 
     def test_nothing_of_the_current_folder_runs(self):
-        for module in ("numpy", "pandas", "jinja2", "matplotlib", "reader", "importlib", "argparse", "json", "sitecustomize"):
+        for module in ("numpy", "pandas", "jinja2", "matplotlib", "reader", "importlib", "argparse", "json",
+                       "sitecustomize"):
             self.write(f"{module}.py", f"open({str(self.folder / 'executed')!r}, 'w')")
         for env in ({}, {"PYTHONPATH": str(self.folder)}, {"PYTHONPATH": ""}):
             self.refused(self.reader("report", "nowhere", **env), "nowhere: there is no such file or directory")
@@ -62,7 +66,8 @@ class Reader(ProgramCase):
         folder.mkdir(parents=True)
         (folder / "jinja2.py").write_text("raise ImportError('this is of the user')", encoding="utf-8")
         env = {"HOME": str(self.folder), "RUEDA_PLOT_PYTHON": sys.executable}
-        self.refused(self.reader("report", "x", "--out", "y", "--plots", "on", **env), "needs jinja2 (this is of the user)", "pip install")
+        self.refused(self.reader("report", "x", "--out", "y", "--plots", "on", **env),
+                     "needs jinja2 (this is of the user)", "pip install")
 
     def test_without_a_python_the_remedy_is_named(self):
         for python in ("/bin/false", "/nowhere", self.wrapper(1)):

@@ -88,7 +88,8 @@ class Figures(unittest.TestCase):
 
     def test_the_beginning_on_both_sides(self):
         made = results(rueda_1=(91, 92), rueda_2=(91, 92), torch=(91, 92))
-        for loss, words in ((1.0009, "9.0e-04 of it at most: weights and images were the same"), (0.9989, "compares nothing")):
+        for loss, words in ((1.0009, "9.0e-04 of it at most: weights and images were the same"),
+                            (0.9989, "compares nothing")):
             made[2, "rueda-1"]["losses"] = [loss, 5.0]
             self.assertIn(words, report.as_markdown(made))
 
@@ -169,7 +170,8 @@ class Resuming(unittest.TestCase):
             self.assertIn(f"{file} is damaged", error)
             file.unlink()
         file = self.folder / "out" / "seed-1" / "rueda-1" / "steps.csv"
-        for damage in (b"no columns\n1\n", b"rank,train_loss\n0\n", b"rank,train_loss\n0,x\n", b"rank,train_loss\n0,\xff\n"):
+        for damage in (b"no columns\n1\n", b"rank,train_loss\n0\n", b"rank,train_loss\n0,x\n",
+                       b"rank,train_loss\n0,\xff\n"):
             file.write_bytes(damage)
             code, _, error, calls = self.call("--seeds", "1")
             self.assertEqual((code, calls), (2, []), error)

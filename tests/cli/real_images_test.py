@@ -32,8 +32,8 @@ RECIPE += ["--lr", "0.05", "--lr-schedule", "cosine", "--eval-every", "3"]
 #   no momentum                                           0.782  0.58
 #   parameters of the last layers not updated             0.838  0.47
 #   both ranks train on the same half of the images       0.843  0.42; another seed 0.832  0.42
-# Not seen: half the learning rate (0.834, 0.37), and input that is not normalised (0.850, 0.32), which batch norm makes up
-# for. Tests that compare single steps and pixels see both.
+# Not seen: half the learning rate (0.834, 0.37), and input that is not normalised (0.850, 0.32), which batch norm makes
+# up for. Tests that compare single steps and pixels see both.
 LOWEST_ACCURACY, HIGHEST_LOSS = 0.825, 0.39
 
 

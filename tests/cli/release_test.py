@@ -45,7 +45,8 @@ def numbers(version):
 def package_list(name):
     """One of the lists in jobs/setup.sh."""
     script = f'. jobs/setup.sh; printf "%s\\n" "${{{name}[@]}}"'
-    done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment({}), capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment({}), capture_output=True,
+                          text=True, check=True)
     return done.stdout.split()
 
 
@@ -91,7 +92,8 @@ class Version(unittest.TestCase):
 
     def test_tags(self):
         """Before a release is tagged its version is newer than every tag."""
-        tags = [tag[1:] for tag in git("tag", "--list", "v[0-9]*.[0-9]*.[0-9]*") if re.fullmatch(r"v\d+\.\d+\.\d+", tag)]
+        tags = [tag[1:]
+                for tag in git("tag", "--list", "v[0-9]*.[0-9]*.[0-9]*") if re.fullmatch(r"v\d+\.\d+\.\d+", tag)]
         newest = max(tags, key=numbers, default="0.0.0")
         self.assertGreaterEqual(numbers(self.version), numbers(newest))
         for tag in git("tag", "--list", "--points-at", "HEAD", "v[0-9]*"):
@@ -200,7 +202,8 @@ class Images(unittest.TestCase):
 
     def test_both_are_of_one_release_of_debian(self):
         release = only(r"^ARG DEBIAN=(\d+)$", text_of("jobs/site/Dockerfile"))
-        self.assertEqual(re.findall(r"^From: (.*)$", text_of("jobs/site/rueda.def"), re.MULTILINE), [f"debian:{release}"] * 2)
+        self.assertEqual(re.findall(r"^From: (.*)$", text_of("jobs/site/rueda.def"), re.MULTILINE),
+                         [f"debian:{release}"] * 2)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,8 @@ class Report(ProgramCase):
         ):  # fmt: skip
             self.completed(self.program.run("report", "runs", "--layout", layout, "--out", layout, "--plots", "off"))
             self.assertLessEqual(ids, {path.stem for path in (self.folder / layout / layout).iterdir()})
-        self.refused(self.program.run("report", "runs", "--layout", "lab6", "--out", "x"), "--layout: 'lab6' is not known: did you mean lab5?")
+        self.refused(self.program.run("report", "runs", "--layout", "lab6", "--out", "x"),
+                     "--layout: 'lab6' is not known: did you mean lab5?")
 
     def test_a_hand_in_is_compared_with_its_runs(self):
         self.completed(self.program.run("report", "runs", "--layout", "lab5", "--out", "hand-in", "--plots", "off"))
@@ -209,7 +210,8 @@ class Report(ProgramCase):
 
     def test_the_program_draws_with_the_scripts_that_it_holds(self):
         probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"
-        pythons = [p for p in ("python3", "/usr/bin/python3") if subprocess.run([p, "-c", probe], check=False).returncode == 0]
+        pythons = [p for p in ("python3", "/usr/bin/python3")
+               if subprocess.run([p, "-c", probe], check=False).returncode == 0]
         if not pythons:
             out = self.completed(self.program.run("report", "runs/one", "--out", "drawn")).out
             self.assertIn("No plots", out)
@@ -235,7 +237,8 @@ class Report(ProgramCase):
         self.assertEqual(report["title"], "Runs two and one")
         comparison = report["comparison"]
         self.assertEqual([run["name"] for run in comparison["runs"]], ["two", "one"])
-        steps = {row[0]: row[1:] for table in comparison["tables"] if table["id"] == "comparison_steps" for row in table["rows"]}
+        steps = {row[0]: row[1:] for table in comparison["tables"] if table["id"] == "comparison_steps"
+                 for row in table["rows"]}
         for column in (0, 1, 2):  # the phases add up to the step
             parts = sum(row[column] for phase, row in steps.items() if phase != "step")
             self.assertAlmostEqual(parts, steps["step"][column], delta=1e-9)
@@ -246,7 +249,8 @@ class Report(ProgramCase):
         self.assertTrue((self.folder / "pair/tables/comparison_settings.csv").exists())
         # What both are compared in is still there, and directories with several runs are an overview.
         self.assertEqual([point["ranks"] for point in report["series"][0]["points"]], [1, 2])
-        for places in (["runs"], ["runs/one", "runs/two", "runs/three"], ["runs/one", "runs/one"], ["runs/one/run.json", "runs"]):
+        for places in (["runs"], ["runs/one", "runs/two", "runs/three"], ["runs/one", "runs/one"],
+                       ["runs/one/run.json", "runs"]):
             self.assertNotIn("Comparison", self.made("report", *places).out)
         self.assertIn("Comparison", self.made("report", "runs/one/run.json", "runs/two/").out)
 
@@ -261,9 +265,10 @@ class Learned(ProgramCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.made("train", "--data", "data", "--model", "resnet20", "--image-size", "8", "--batch-per-rank", "32", "--epochs", "2",
-                 "--threads", "1", "--run-dir", "run")  # fmt: skip
-        cls.made("evaluate", "--init-weights", "run", "--data", "data", "--threads", "1", "--json", "run/evaluation.json")
+        cls.made("train", "--data", "data", "--model", "resnet20", "--image-size", "8", "--batch-per-rank", "32",
+                 "--epochs", "2", "--threads", "1", "--run-dir", "run")  # fmt: skip
+        cls.made("evaluate", "--init-weights", "run", "--data", "data", "--threads", "1",
+                 "--json", "run/evaluation.json")
 
     def reported(self, *places):
         self.made("report", *places, "--out", "report", "--plots", "off")

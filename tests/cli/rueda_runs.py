@@ -91,7 +91,8 @@ def apart(words):
 
 def environment(changes):
     """This environment without what a launcher around the test has set, and with these changes; None: unset."""
-    launcher = re.compile(r"^(OMPI_COMM_|OMPI_UNIVERSE_|MV2_COMM_|PMIX_|PMI_|SLURM_|TORCHELASTIC_|HOROVOD_|RANK$|WORLD_SIZE$)")
+    launcher = re.compile(r"^(OMPI_COMM_|OMPI_UNIVERSE_|MV2_COMM_|PMIX_|PMI_|SLURM_|TORCHELASTIC_|HOROVOD_|RANK$|"
+                          r"WORLD_SIZE$)")
     env = {name: value for name, value in os.environ.items() if not launcher.match(name)}
     if os.geteuid() == 0:
         env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

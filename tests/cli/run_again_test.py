@@ -29,13 +29,15 @@ class RunAgainCase(unittest.TestCase):
         self.folder = Path(temporary.name)
 
     def start(self, script, *options, words=(), ignored=(), probe="sh ./probe", **limits):
-        """Runs a shell script in place of mpirun; each start is a line of `starts`. Limits: those of the script, by name."""
+        """Runs a shell script in place of mpirun; each start is a line of `starts`. Limits: those of the script, by
+        name."""
         (self.folder / "launch").write_text('echo "$@" >> starts\n' + script, encoding="utf-8")
         command = [SCRIPT]
         if limits:
             names = {name: "run_again_hosts" if name.startswith("PROBE") else "run_again" for name in limits}
             change = "; ".join(f"{names[name]}.{name} = {value}" for name, value in limits.items())
-            command = [sys.executable, "-c", f"import sys, run_again, run_again_hosts; {change}; sys.exit(run_again.main())"]
+            command = [sys.executable, "-c",
+                       f"import sys, run_again, run_again_hosts; {change}; sys.exit(run_again.main())"]
         command += [*options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
         env = {**os.environ, "PYTHONPATH": str(SCRIPT.parent), "PYTHONDONTWRITEBYTECODE": "1"}
         if probe:
@@ -45,8 +47,8 @@ class RunAgainCase(unittest.TestCase):
             for number in ignored:
                 signal.signal(number, signal.SIG_IGN)
 
-        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, env=env, preexec_fn=prepare)  # fmt: skip
+        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=env, preexec_fn=prepare)  # fmt: skip
 
     def ended(self, job):
         """Exit code, standard error, and the starts."""
@@ -151,7 +153,8 @@ class Stops(RunAgainCase):
         self.assertEqual(self.ended(job)[::2], (0, self.starts()))
 
     def test_a_launcher_that_does_not_listen_is_killed(self):
-        job = self.start("trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.05; done", STOPPING=0.2, KILL=0.2)
+        job = self.start("trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.05; done",
+                         STOPPING=0.2, KILL=0.2)
         self.wait_for("ready")
         job.send_signal(signal.SIGTERM)
         code, err, starts = self.ended(job)
@@ -196,7 +199,8 @@ class Ends(RunAgainCase):
 
     def test_a_new_checkpoint_counts_also_where_one_was_passed_over(self):
         made = 'mkdir -p "run/checkpoints/passed-over-epoch-0009" "run/checkpoints/epoch-000$(wc -l < starts)"; '
-        code, err, starts = self.ended(self.start(made + '[ "$(wc -l < starts)" -lt 5 ] && exit 1; exit 0', "--most", "2"))
+        code, err, starts = self.ended(self.start(made + '[ "$(wc -l < starts)" -lt 5 ] && exit 1; exit 0',
+                                                  "--most", "2"))
         self.assertEqual((code, len(starts)), (0, 5), err)
         self.assertIn("again from epoch-0001 in 0 s", err)
 
@@ -218,7 +222,8 @@ class Hosts(RunAgainCase):
         return starts[1]
 
     def test_hostfiles_as_open_mpi_reads_them(self):
-        (self.folder / "hosts").write_text("a slots=08 max_slots=8 # eight\n\nb max_slots=4\nc slots=2\n", encoding="utf-8")
+        (self.folder / "hosts").write_text("a slots=08 max_slots=8 # eight\n\nb max_slots=4\nc slots=2\n",
+                                           encoding="utf-8")
         for option in (["--hostfile", "hosts"], ["--hostfile=hosts"]):
             left = self.launched([*option, "-n", "11"], "a|b")
             self.assertTrue(left.startswith("--host a:8,b:1 -n 9 "), left)
@@ -235,7 +240,8 @@ class Hosts(RunAgainCase):
             return self.launched(["--host", "a:2,b", "-n", "3", *words], answers).partition(" --run-dir")[0]
 
         for words in (["--balance", "3,1,1"], ["--balance=3,1,1"]):
-            self.assertEqual(balance(*words), f"--host a:2 -n 2 {words[0].replace('=3,1,1', '=speed')}" + " speed" * (len(words) - 1))
+            self.assertEqual(balance(*words),
+                             f"--host a:2 -n 2 {words[0].replace('=3,1,1', '=speed')}" + " speed" * (len(words) - 1))
         self.assertEqual(balance("--balance", "speed"), "--host a:2 -n 2 --balance speed")
         self.assertEqual(balance("--balance", "3,1"), "--host a:2 -n 2 --balance 3,1")
         self.assertEqual(balance("--balance", "3,1,1", answers="a|b"), "--host a:2,b -n 3 --balance 3,1,1")
@@ -248,7 +254,8 @@ class Hosts(RunAgainCase):
         os.mkfifo(path)
         for content, wanted in (
             (None, "it is no regular file"), (b"\xef\xbb\xbfa\n", "begins with a byte-order mark"),
-            (b"[::1] slots=2\n", "line 1 of hosts has the IPv6 address '[::1]'"), (b"fe80::1\n", "IPv6 address 'fe80::1'"),
+            (b"[::1] slots=2\n", "line 1 of hosts has the IPv6 address '[::1]'"),
+            (b"fe80::1\n", "IPv6 address 'fe80::1'"),
         ):  # fmt: skip
             with self.subTest(wanted=wanted):
                 if content:
@@ -261,8 +268,8 @@ class Hosts(RunAgainCase):
         self.assertEqual((code, "--host has the IPv6 address '[::1]:2'" in err), (2, True), err)
 
     def test_nothing_in_a_file_is_run_or_taken_for_an_option(self):
-        for line in ("a slots=x[$(touch ran)0]", "a slots=$(touch ran)", "-oProxyCommand=touch${IFS}ran slots=1", "a slots=0",
-                     "a slots=99999999999999999999"):  # fmt: skip
+        for line in ("a slots=x[$(touch ran)0]", "a slots=$(touch ran)", "-oProxyCommand=touch${IFS}ran slots=1",
+                     "a slots=0", "a slots=99999999999999999999"):  # fmt: skip
             with self.subTest(line=line):
                 (self.folder / "hosts").write_text(line + "\n", encoding="utf-8")
                 code, err, starts = self.ended(self.start("exit 1", words=["--hostfile", "hosts"]))
@@ -277,10 +284,12 @@ class InAJob(RunAgainCase):
     def setUp(self):
         super().setUp()
         (self.folder / "bin").mkdir()
-        self.add("scontrol", 'case "$1 $2" in "show hostnames") echo n1; echo n2;; "show job") echo "   ExcNodeList=n9";;'
+        self.add("scontrol",
+                 'case "$1 $2" in "show hostnames") echo n1; echo n2;; "show job") echo "   ExcNodeList=n9";;'
                  ' *) echo "$@" >> told;; esac')  # fmt: skip
         self.add("srun", 'case $* in *--nodelist\\ $(cat lost 2>/dev/null || echo none)\\ *) exit 1;; esac')
-        job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]", "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]",
+               "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
         patch = unittest.mock.patch.dict(os.environ, job)
         patch.start()
         self.addCleanup(patch.stop)
@@ -348,7 +357,8 @@ class InAJob(RunAgainCase):
 
     def test_a_cancelled_job_stays_cancelled(self):
         for code in (75, 143):
-            told = self.run_job(f"trap 'exit {code}' TERM; touch ready; while :; do sleep 0.05; done", self.warn(signal.SIGTERM))
+            told = self.run_job(f"trap 'exit {code}' TERM; touch ready; while :; do sleep 0.05; done",
+                                self.warn(signal.SIGTERM))
             self.assertEqual((told[0], told[2]), (code, []))
 
     def test_a_slurm_that_refuses(self):
@@ -366,7 +376,8 @@ class InAJob(RunAgainCase):
 
 class Refusals(RunAgainCase):
     def refused(self, words, *parts):
-        done = subprocess.run([SCRIPT, *words], cwd=self.folder, capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = subprocess.run([SCRIPT, *words], cwd=self.folder, capture_output=True, text=True, timeout=LIMIT,
+                              check=False)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done)
         for part in parts:
             self.assertIn(part, done.stderr)

@@ -280,7 +280,8 @@ class RunTest(ScaleCase):
         self.scale(*self.two, code=1, FAKE_REPORT_CODE="2")
         self.assertIn("the report failed (2)", self.errors)
         self.scale(*self.two, "--no-plots")
-        self.assertEqual(asked.read_text(encoding="utf-8").splitlines()[2:], ["report study --out study/report --plots off"])
+        self.assertEqual(asked.read_text(encoding="utf-8").splitlines()[2:],
+                         ["report study --out study/report --plots off"])
 
     def test_no_report_on_nothing(self):
         self.scale(*self.two, "--models", "resnet20", code=1, FAKE_FAIL="resnet20")
@@ -288,7 +289,8 @@ class RunTest(ScaleCase):
         self.assertFalse((self.folder / "calls.report").exists())
 
     def test_the_report_of_a_course_has_its_tables_if_they_can_be_made(self):
-        book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1", "--", "--data", "synthetic"]
+        book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1", "--",
+                "--data", "synthetic"]
         course, plain = "report study --out study/report --layout book\n", "report study --out study/report\n"
         asked = self.folder / "calls.report"
         self.scale("sa-miri", *book[1:])
@@ -361,7 +363,8 @@ class ClaimTest(ScaleCase):
         whole = path.read_text(encoding="utf-8")
         study = json.loads(whole)
         for text in (whole[:-9], "[]", "{}", "[" * 100000, *(json.dumps({**study, **change}) for change in (
-            {"common": 5}, {"common": None}, {"series": {}}, {"series": [5]}, {"series": [{}]}, {"series": [{"name": []}]},
+            {"common": 5}, {"common": None}, {"series": {}}, {"series": [5]}, {"series": [{}]},
+            {"series": [{"name": []}]},
         ))):  # fmt: skip
             with self.subTest(text=text[:80]):
                 path.write_text(text, encoding="utf-8")
@@ -426,7 +429,8 @@ class RefusalTest(ScaleCase):
             ([*some, "--batch-sweep", "32x2:16"], "smaller than the first"),
             ([*some, "--", "--threads", "2"], "--threads", "before the --"),
             ([*some, "--", "--data", "/nowhere"], "--data /nowhere does not exist", "synthetic"),
-            (["cpu", "--", "--data=/nowhere"], "--data /nowhere"), (["book", "--submit"], "--data data/cifar-10-batches-py"),
+            (["cpu", "--", "--data=/nowhere"], "--data /nowhere"),
+            (["book", "--submit"], "--data data/cifar-10-batches-py"),
             ([*some, "--out", "/dev/null/x"], "--out /dev/null/x cannot be written (Not a directory)"),
         ):  # fmt: skip
             self.refused(words, *wanted)
@@ -467,7 +471,8 @@ class RefusalTest(ScaleCase):
 class WholeTest(ScaleCase):
     def test_a_study_with_rueda_itself(self):
         self.scale("cpu", "--models", "resnet20", "--ranks-per-node", "2", "--repeats", "1", "--threads", "1",
-            "--epochs", "1", "--", "--image-size", "16", "--data-limit", "128", RUEDA=str(Path(ProgramCase.paths[0]).resolve()),
+            "--epochs", "1", "--", "--image-size", "16", "--data-limit", "128",
+                   RUEDA=str(Path(ProgramCase.paths[0]).resolve()),
             PATH=os.environ["PATH"])  # fmt: skip
         runs = self.out.glob("runs/*/run.json")
         records = {run.parent.name: json.loads(run.read_text(encoding="utf-8")) for run in runs}

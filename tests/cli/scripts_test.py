@@ -74,8 +74,10 @@ class CountTests(ScriptCase):
             encoding="utf-8",
         )  # fmt: skip
         done = self.run_script("jobs/check/count_tests.py", "--also", "lint=pass", log)
-        lines = ["skipped 6: no GPU (unit, cuda, ptx)", "skipped 3: no reason given (old, mute)", "skipped 2: no AVX-512 (unit)"]
-        self.assertEqual((done.returncode, done.stdout.splitlines()[1:]), (0, [*lines, "10 passed, 0 failed, 11 skipped"]))
+        lines = ["skipped 6: no GPU (unit, cuda, ptx)", "skipped 3: no reason given (old, mute)",
+                 "skipped 2: no AVX-512 (unit)"]
+        self.assertEqual((done.returncode, done.stdout.splitlines()[1:]),
+                         (0, [*lines, "10 passed, 0 failed, 11 skipped"]))
 
     def test_a_test_script_says_why_it_leaves_cases_out(self):
         self.put({"skips_test.py": """
@@ -93,11 +95,13 @@ main(0)
 """})
         done = self.run_script(self.folder / "skips_test.py", PYTHONPATH=str(ROOT / "tests" / "cli"))
         self.assertEqual(done.stdout.splitlines()[-3:],
-                         ["skipped: no GPU (2 cases)", "skipped: no root (1 case)", "0 passed, 0 failed, 3 skipped"])  # fmt: skip
+                         ["skipped: no GPU (2 cases)", "skipped: no root (1 case)",
+                          "0 passed, 0 failed, 3 skipped"])  # fmt: skip
 
 
 # What Python 3.9's library lacks, by its name.
-NEWER_NAMES = {"linear_regression", "correlation", "pairwise", "bit_count", "tomllib", "StrEnum", "ExceptionGroup", "anext"}
+NEWER_NAMES = {"linear_regression", "correlation", "pairwise", "bit_count", "tomllib", "StrEnum",
+               "ExceptionGroup", "anext"}
 
 
 def newer_than_3_9(path):
@@ -149,11 +153,13 @@ class CurrentFolder(ScriptCase):
 
 class SimulatedCluster(ScriptCase):
     def test_programs_are_looked_up_where_it_is_called(self):
-        figures = dict.fromkeys(("epoch_seconds", "step_seconds", "gathered_megabytes", "run_json_megabytes", "memory_megabytes"), 1)
+        figures = dict.fromkeys(("epoch_seconds", "step_seconds", "gathered_megabytes", "run_json_megabytes",
+                                 "memory_megabytes"), 1)
         figures |= {"ranks": 64, "epochs": 2, "steps_csv_megabytes": 6}
         self.put({"build/program": f"#!{sys.executable}\nprint({json.dumps(json.dumps(figures))})\n"})
         (self.folder / "build" / "program").chmod(0o755)
-        words = [sys.executable, ROOT / "jobs" / "check" / "simulated_cluster.py", "--records", "--ranks", "64", "build/program"]
+        words = [sys.executable, ROOT / "jobs" / "check" / "simulated_cluster.py", "--records", "--ranks", "64",
+                 "build/program"]
         done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout.splitlines()[-1], "| 64 | 1 | 1e+03 | 1e+06 | 1 | 1 | 3 |")
@@ -277,8 +283,10 @@ echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/ope
         super().setUp()
         tree = "source/openmpi/tree"
         self.put({
-            "source/openmpi/configure": self.CONFIGURE, f"{tree}/bin/ompi_info": self.PROGRAM, f"{tree}/bin/mpirun": self.PROGRAM,
-            f"{tree}/etc/openmpi-mca-params.conf": "", f"{tree}/lib/pkgconfig/ompi.pc": "prefix=/opt", "cuda/include/cuda.h": "",
+            "source/openmpi/configure": self.CONFIGURE, f"{tree}/bin/ompi_info": self.PROGRAM,
+            f"{tree}/bin/mpirun": self.PROGRAM,
+            f"{tree}/etc/openmpi-mca-params.conf": "", f"{tree}/lib/pkgconfig/ompi.pc": "prefix=/opt",
+            "cuda/include/cuda.h": "",
         })  # fmt: skip
         for name in ("configure", "tree/bin/ompi_info", "tree/bin/mpirun"):
             (self.folder / "source/openmpi" / name).chmod(0o755)
@@ -286,10 +294,11 @@ echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/ope
         subprocess.run(["tar", "-C", "source", "-cf", "openmpi.tar", "openmpi"], cwd=self.folder, check=True)
 
     def build(self, prefix="home/.local", code=0):
-        env = {"CUDA_HOME": f"{self.folder}/cuda", "TARBALL": f"{self.folder}/openmpi.tar", "HOME": f"{self.folder}/home"}
+        env = {"CUDA_HOME": f"{self.folder}/cuda", "TARBALL": f"{self.folder}/openmpi.tar",
+               "HOME": f"{self.folder}/home"}
         done = subprocess.run(
-            [ROOT / "jobs/cluster/build_openmpi_cuda.sh", prefix], cwd=self.folder, capture_output=True, text=True, timeout=60,
-            env=environment({**env, "RUEDA_TEST_BREAK": f"{self.folder}/break"}), check=False,
+            [ROOT / "jobs/cluster/build_openmpi_cuda.sh", prefix], cwd=self.folder, capture_output=True,
+            text=True, timeout=60, env=environment({**env, "RUEDA_TEST_BREAK": f"{self.folder}/break"}), check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, code, done)
         if code == 2 and not (self.folder / "break").exists():
@@ -302,7 +311,8 @@ echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/ope
 
     def test_a_folder_that_others_fill_is_left_alone(self):
         self.put({"home/.local/share/thesis": "precious"})
-        self.assertIn("holds what was not put there by an earlier call: share/thesis; give a PREFIX", self.build(code=2))
+        self.assertIn("holds what was not put there by an earlier call: share/thesis; give a PREFIX",
+                      self.build(code=2))
         self.holds("share/thesis")
         self.assertFalse((self.folder / "home/.local.work").exists())
 
@@ -362,7 +372,8 @@ class Configure(ScriptCase):
 
     def test_flags_that_change_the_arithmetic_are_refused(self):
         self.assertIn("not exact: NaN is not seen.", self.refused(CXXFLAGS="-O3 -ffast-math"))
-        self.assertIn('-Dcpp_args: "-funsafe-math-optimizations"', self.refused("-Dcpp_args=-funsafe-math-optimizations"))
+        self.assertIn('-Dcpp_args: "-funsafe-math-optimizations"',
+                      self.refused("-Dcpp_args=-funsafe-math-optimizations"))
         self.assertIn("not exact", self.refused(CXXFLAGS="-Ofast -march=native"))
 
     def test_nvcc_gets_no_fast_math_from_its_variables(self):
@@ -445,22 +456,26 @@ class Installed(ScriptCase):
         page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")
         headings = re.findall(r"(?m)^\.SH (.*)", page)
         self.assertEqual(headings[-5:], ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"])
-        sources = [path.read_text(encoding="utf-8") for folder in ("src", "mpi", "cuda") for path in (ROOT / folder).rglob("*.cpp")]
-        read = {name for source in sources for name in re.findall(r'(?:getenv|environment_variable)\("(RUEDA_\w+)"', source)}
+        sources = [path.read_text(encoding="utf-8") for folder in ("src", "mpi", "cuda")
+                   for path in (ROOT / folder).rglob("*.cpp")]
+        read = {name for source in sources
+                for name in re.findall(r'(?:getenv|environment_variable)\("(RUEDA_\w+)"', source)}
         self.assertLessEqual({"RUEDA_PLOT_PYTHON", "RUEDA_POWERCAP"}, read)
         named = set(re.findall(r"RUEDA_\w+", page.partition(".SH ENVIRONMENT")[2]))
         self.assertEqual(named, read - {"RUEDA_BINDING"})  # which rueda sets for itself
-        for example in re.findall(r"(?m)^(?:mpirun -n \d )?(rueda .*)", page.partition(".SH EXAMPLES")[2].partition(".SH")[0]):
+        for example in re.findall(r"(?m)^(?:mpirun -n \d )?(rueda .*)",
+                                  page.partition(".SH EXAMPLES")[2].partition(".SH")[0]):
             self.output(self.program, *example.split()[1:2], "--help")
 
     def test_completion(self):
         self.put({"some file.toml": ""})
         cases = {
-            "ben": ["bench"], "bench a": ["all-reduce"], "train --all-red": ["--all-reduce"], "train --all-reduce=sh": ["shared"],
+            "ben": ["bench"], "bench a": ["all-reduce"], "train --all-red": ["--all-reduce"],
+            "train --all-reduce=sh": ["shared"],
             "train --all-reduce sh": ["shared"], "summary --model resnet18": ["resnet18"], "train --seed ": [],
             "train --config some": ["some file.toml"], "watch some": ["some file.toml"], "watch train --on": ["--once"],
-            "train --data syn": ["synthetic"], "train --help dev": ["device"], "report --layout sa": ["sa-miri", "sa-miri-2021"],
-            "bench all-reduce --algorithms ring,cen": ["central"],
+            "train --data syn": ["synthetic"], "train --help dev": ["device"],
+            "report --layout sa": ["sa-miri", "sa-miri-2021"], "bench all-reduce --algorithms ring,cen": ["central"],
         }  # fmt: skip
         for shell, line, offered in self.each_shell(list(cases)):
             self.assertEqual([text.rpartition(",")[2] for text in offered if text], cases[line], (shell, line))

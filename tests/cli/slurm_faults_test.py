@@ -75,7 +75,8 @@ class FaultsTest(unittest.TestCase):
         self.lab.wait_for_output(job, f"Epoch 2/{EPOCHS}")
         dead = self.second_node(job)
         self.kill(dead)
-        self.addCleanup(self.lab.call, "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec slurmd -f "$SLURM_CONF" -N "$0"', dead)
+        self.addCleanup(self.lab.call, "unshare", "--uts", "sh", "-c",
+                        'hostname "$0" && exec slurmd -f "$SLURM_CONF" -N "$0"', dead)
         facts, text = self.completed(job, 1)
         self.assertIn(f"run-again: {dead} does not answer and is left out", text)
         self.assertEqual(facts["ExcNodeList"], dead)
@@ -97,8 +98,10 @@ class FaultsTest(unittest.TestCase):
         self.completed(other, 0)
 
     def test_a_study_in_a_shell_of_srun(self):
-        words = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1", "--no-plots", "--batch-per-rank", "16"]
-        words += ["--ranks-per-node", "1,2", "--threads", "1", "--out", "shell", "--", "--image-size", "16", "--data-limit", "128"]
+        words = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1", "--no-plots",
+                 "--batch-per-rank", "16"]
+        words += ["--ranks-per-node", "1,2", "--threads", "1", "--out", "shell", "--", "--image-size", "16",
+                  "--data-limit", "128"]
         text = self.lab.call("srun", "--ntasks=1", "--cpus-per-task=2", ROOT / "jobs" / "scale.sh", *words)
         self.assertIn("resnet20, 2 ranks, 16 per rank, repeat 1: ", text)
 

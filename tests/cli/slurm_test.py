@@ -166,11 +166,12 @@ class Lab:
         return facts
 
     def skip_if_mpi_crashed(self, job, failed):
-        """Below Slurm 22.05 a first message at times comes to a rank that still waits in MPI_Init, and Open MPI 4.1 calls
-        its receiver, which is null. Programs of a few MPI calls crash as well (about 1 in 100 steps, eight at once on
-        two cores). Such a job shows nothing of rueda."""
+        """Below Slurm 22.05 a first message at times comes to a rank that still waits in MPI_Init, and Open MPI 4.1
+        calls its receiver, which is null. Programs of a few MPI calls crash as well (about 1 in 100 steps, eight at
+        once on two cores). Such a job shows nothing of rueda."""
         if failed and CALLED_NULL.search(self.output(job)):
-            raise unittest.SkipTest("not determined: Open MPI crashed in MPI_Init of this job, before rueda's first line")
+            raise unittest.SkipTest("not determined: Open MPI crashed in MPI_Init of this job, before "
+                                    "rueda's first line")
 
     def output(self, job):
         if job not in self.outputs:
@@ -363,10 +364,12 @@ class WarnedTest(unittest.TestCase):
             for program, text in (("srun", srun), ("scontrol", '[ "$1" = show ] || echo "$@" >>told')):
                 (folder / "bin" / program).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
                 (folder / "bin" / program).chmod(0o755)
-            job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1", "SLURM_JOB_NAME": "long",
+            job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1",
+                   "SLURM_JOB_NAME": "long",
                    "SLURM_SUBMIT_DIR": name, "SLURM_JOB_PARTITION": "p", "RUEDA_SITE": "cpu"}  # fmt: skip
             path = f"{folder / 'bin'}:{os.environ['PATH']}"
-            process = subprocess.Popen([JOBS / "long-run.sh"], env=environment({"PATH": path, **job, **changes}), cwd=name,
+            process = subprocess.Popen([JOBS / "long-run.sh"],
+                                       env=environment({"PATH": path, **job, **changes}), cwd=name,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
             deadline = time.monotonic() + 20
             while warned_at and not (folder / warned_at).exists():
@@ -379,7 +382,8 @@ class WarnedTest(unittest.TestCase):
             return process.returncode, out, told.read_text(encoding="utf-8") if told.exists() else ""
 
     def test_while_the_doctor_runs(self):
-        code, out, told = self.job('case $* in *" doctor "*) touch doctor; exec sleep 60;; esac; touch trained', "doctor")
+        code, out, told = self.job('case $* in *" doctor "*) touch doctor; exec sleep 60;; esac; touch trained',
+                                   "doctor")
         self.assertEqual((code, told), (138, "requeue 7\n"), out)
 
     def test_between_the_doctor_and_the_run(self):
@@ -427,7 +431,8 @@ class SiteTest(unittest.TestCase):
 
     def test_a_job_script_outside_a_job(self):
         for name in ("cpu", "one-gpu", "one-node", "nodes", "study", "long-run"):
-            done = subprocess.run([JOBS / f"{name}.sh"], env=environment({}), cwd="/", capture_output=True, text=True, check=False)
+            done = subprocess.run([JOBS / f"{name}.sh"], env=environment({}), cwd="/", capture_output=True, text=True,
+                                  check=False)
             wanted = f"^rueda: this is a job script; use jobs/slurm/submit.sh {JOBS}/{name}.sh, or sbatch .*\n$"
             self.assertEqual((done.returncode, bool(re.match(wanted, done.stderr))), (2, True), done)
 
@@ -437,7 +442,8 @@ class SiteTest(unittest.TestCase):
             folder = Path(folder)
             for name, text, mode in (
                 ("here/cpu", "touch PWNED\n", 0o644), ("here/jobs/slurm/common.sh", "touch PWNED\n", 0o644),
-                ("rueda/jobs/slurm/common.sh", 'echo "$RUEDA_ROOT"; exit 0\n', 0o644), ("bin/sbatch", "#!/bin/sh\n", 0o755),
+                ("rueda/jobs/slurm/common.sh", 'echo "$RUEDA_ROOT"; exit 0\n', 0o644),
+                ("bin/sbatch", "#!/bin/sh\n", 0o755),
                 ("bin/scontrol", f'#!/bin/sh\necho "   Command={folder}/rueda/jobs/slurm/x.sh a /jobs/b"\n', 0o755),
             ):  # fmt: skip
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -450,14 +456,16 @@ class SiteTest(unittest.TestCase):
                 shutil.copy(JOBS / f"{name}.sh", folder / name)  # as Slurm does
                 calls.append(([folder / name], job, f"{folder}/rueda\n"))
             for words, variables, said in calls:
-                done = subprocess.run(words, cwd=folder / "here", env=variables, capture_output=True, text=True, check=False)
+                done = subprocess.run(words, cwd=folder / "here", env=variables, capture_output=True, text=True,
+                                      check=False)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, said, ""), words)
                 self.assertFalse((folder / "here" / "PWNED").exists(), words)
 
     def test_a_site_that_is_not_there(self):
         error = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
         self.assertRegex(error, "^rueda: RUEDA_SITE=nowhere is no name in .*; a file here is ./nowhere\n$")
-        self.assertIn("rueda: the site file ./nowhere is not there", self.submit("x.sh", RUEDA_SITE="./nowhere", code=2))
+        self.assertIn("rueda: the site file ./nowhere is not there",
+                      self.submit("x.sh", RUEDA_SITE="./nowhere", code=2))
 
 
 if __name__ == "__main__":

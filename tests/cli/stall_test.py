@@ -86,8 +86,10 @@ class Stall(ProgramCase):
         self.assertNotIn(result.code, (0, 2, 75), result)
         self.assertTrue(result.messages, result)
         for message in result.messages:
-            self.assertRegex(message, r"stuck outside the ring\. rank [01] on \S+: in MPI_\w+ for 3[0-9] s\. Every rank that")
-            self.assertIn("If one is missing, it never came: look at what was started there. If none is missing, ", message)
+            self.assertRegex(message,
+                             r"stuck outside the ring\. rank [01] on \S+: in MPI_\w+ for 3[0-9] s\. Every rank that")
+            self.assertIn("If one is missing, it never came: look at what was started there. If none is missing, ",
+                          message)
 
 
 # Steps of 20 ms, 40 of them. A link is held for 2 s from about step 12 on: RANK:SENDER, options, ranks, and the

@@ -50,10 +50,12 @@ class Events(unittest.TestCase):
         self.run_dir.mkdir()
         self.write("run.json", json.dumps({"schema": "rueda-run", "started_at": "1970-01-01T00:01:40Z"}))
         first = {"epoch": 1, "loss": 2, "val_loss": 2.5, "seconds": 3, "val_seconds": 1, "joules": ""}
-        second = {"epoch": 2, "loss": 1, "val_loss": "", "seconds": 5, "val_seconds": "", "joules": 7, "forward_seconds": 2}
+        second = {"epoch": 2, "loss": 1, "val_loss": "", "seconds": 5, "val_seconds": "", "joules": 7,
+                  "forward_seconds": 2}
         self.write("epochs.csv", table(EPOCHS, [first, second]))
         self.write("steps.csv", table(STEPS, [
-            {"epoch": epoch, "step": step, "rank": rank, "seconds": 1 + rank, "forward": rank, "train_loss": 10 * epoch + step}
+            {"epoch": epoch, "step": step, "rank": rank, "seconds": 1 + rank, "forward": rank,
+             "train_loss": 10 * epoch + step}
             for epoch in (1, 2) for step in (1, 2) for rank in (0, 1)
         ]))  # fmt: skip
 
@@ -76,7 +78,8 @@ class Events(unittest.TestCase):
 
         events = EventAccumulator(str(self.run_dir / "tensorboard"))
         events.Reload()
-        return {tag: [(one.step, one.value, one.wall_time) for one in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+        return {tag: [(one.step, one.value, one.wall_time) for one in events.Scalars(tag)]
+                for tag in events.Tags()["scalars"]}
 
     def computed(self):
         """{tag: [(step, value, seconds since 1970)]}, which needs no package."""
@@ -87,7 +90,8 @@ class Events(unittest.TestCase):
         return found
 
     def test_scalars_of_epochs_and_their_clock(self):
-        """The clock starts when the run began, at 100 s. It goes on by each epoch and its evaluation, where there was one."""
+        """The clock starts when the run began, at 100 s. It goes on by each epoch and its evaluation, where there was
+        one."""
         found = self.computed()
         self.assertEqual(found["loss/training"], [(1, 2, 104), (2, 1, 109)])
         self.assertEqual(found["loss/test"], [(1, 2.5, 104)])
@@ -106,7 +110,8 @@ class Events(unittest.TestCase):
         self.assertEqual([one[:2] for one in found["noise/learning_efficiency"]], [(2, 0.25)])
 
     def test_scalars_of_steps_and_their_clock(self):
-        """Seconds of the slowest rank, phases as means over ranks; steps go on over epochs, the clock by the steps alone."""
+        """Seconds of the slowest rank, phases as means over ranks; steps go on over epochs, the clock by the steps
+        alone."""
         found = self.computed()
         self.assertEqual(found["step/loss"], [(1, 11, 102), (2, 12, 104), (3, 21, 106), (4, 22, 108)])
         self.assertEqual([value for _, value, _ in found["step/seconds"]], [2] * 4)
@@ -126,7 +131,8 @@ class Events(unittest.TestCase):
         # A second file next to the first would show every value twice.
         self.refused(self.convert(), "--overwrite")
         done = self.convert("--overwrite")
-        self.assertEqual((done.returncode, done.stdout.count(f"Removed {self.run_dir}/tensorboard/events.out.")), (0, 1), done)
+        self.assertEqual((done.returncode, done.stdout.count(f"Removed {self.run_dir}/tensorboard/events.out.")),
+                         (0, 1), done)
         self.assertEqual(self.scalars(), read)
 
     @unittest.skipIf(MISSING, MISSING)
@@ -167,7 +173,8 @@ class Events(unittest.TestCase):
             ("run.json", '{"schema": "rueda-run", "started_at": "soon\\u001b"}', "started_at"),
             ("epochs.csv", epochs.replace("1,2,2.5", "1,\x1b[31m,2.5"), "epochs.csv: line 2", "loss is no number"),
             ("epochs.csv", epochs.replace("1,2,2.5", "1.5,2,2.5"), "line 2", "epoch is no whole number"),
-            ("epochs.csv", epochs.replace("1,2,2.5", "99999999999999999999,2,2.5"), "line 2", "epoch is no whole number up to"),
+            ("epochs.csv", epochs.replace("1,2,2.5", "99999999999999999999,2,2.5"), "line 2",
+             "epoch is no whole number up to"),
             ("epochs.csv", epochs.replace("1,2,2.5", "1e300,2,2.5"), "line 2", "epoch is no whole number up to"),
             ("epochs.csv", epochs.replace("val_loss", "other"), "no column val_loss"),
             ("epochs.csv", epochs.replace(",0,0\r\n", "\r\n", 1), "line 2", "a cell for each column"),
@@ -200,8 +207,8 @@ class Events(unittest.TestCase):
         for words in ([self.run_dir], ["--help"]) if HAS_TENSORBOARD else (["--help"],):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run(
-                    [sys.executable, SCRIPT, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=300,
-                    env={**os.environ, "PYTHONPATH": INSTALLED, "PYTHONUNBUFFERED": ""},
+                    [sys.executable, SCRIPT, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                    timeout=300, env={**os.environ, "PYTHONPATH": INSTALLED, "PYTHONUNBUFFERED": ""},
                 )  # fmt: skip
             self.refused(done, "the output: No space left on device")
 

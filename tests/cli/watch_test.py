@@ -55,7 +55,8 @@ class Watch(ProgramCase):
 
     def test_a_rank_with_more_images_is_not_slow_and_a_file_that_cannot_be_written_hurts_nothing(self):
         (self.folder / "odd" / "status.json").mkdir(parents=True)
-        words = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "30", "--compute", "300"]
+        words = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--data-limit", "30",
+                 "--compute", "300"]
         words += ["--global-batch", "3", "--epochs", "1", "--run-dir", "odd"]  # rank 0 has two images of three
         run = self.program.run_ranks(2, "train", *words)
         self.completed(run)
@@ -99,8 +100,8 @@ class Watch(ProgramCase):
     def test_a_rank_that_is_stopped_for_some_seconds(self):
         # 20 steps of 0.4 s an epoch: the status is read and the rank is stopped long before the epoch ends. Between
         # two epochs no step is under way.
-        words = ["train", "--backend", "timed", "--compute", "400", "--data", "data", "--data-limit", "40", "--batch-per-rank", "1",
-                 "--epochs", "10000", "--run-dir", "gap", "--progress", "lines"]  # fmt: skip
+        words = ["train", "--backend", "timed", "--compute", "400", "--data", "data", "--data-limit", "40",
+                 "--batch-per-rank", "1", "--epochs", "10000", "--run-dir", "gap", "--progress", "lines"]  # fmt: skip
         command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, *words]
         status, record = self.folder / "gap" / "status.json", self.folder / "gap" / "run.json"
         with subprocess.Popen(command, cwd=self.folder, env=environment({}), stdout=subprocess.PIPE,
@@ -152,8 +153,8 @@ class Watch(ProgramCase):
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         given = {name: text for name, text in environment(variables).items() if name not in ("COLUMNS", "COLORTERM")}
         try:
-            subprocess.run([self.program.binary, "watch", "seen"], cwd=self.folder, env=given, stdin=terminal, stdout=terminal,
-                           check=True, timeout=self.program.time_limit)  # fmt: skip
+            subprocess.run([self.program.binary, "watch", "seen"], cwd=self.folder, env=given, stdin=terminal,
+                           stdout=terminal, check=True, timeout=self.program.time_limit)  # fmt: skip
             return os.read(controller, 1 << 16).decode()
         finally:
             os.close(controller)

@@ -133,7 +133,8 @@ class WeightsTest(ProgramCase):
         self.assertEqual([one["name"] for one in score["classes"]], names)
         self.assertEqual([len(row) for row in score["confusion"]], [12] * 12)
         self.assertTrue(self.path("p.csv").read_text().splitlines()[0].endswith(",p_10,p_11"))
-        self.refused(self.program.run(*asked, "w.safetensors", "--image-size", "16"), "'linear.weight'", "with 12 classes")
+        self.refused(self.program.run(*asked, "w.safetensors", "--image-size", "16"), "'linear.weight'",
+                     "with 12 classes")
 
     def test_into_the_directory_of_the_run(self):
         self.completed(self.train("--run-dir", "inside", "--save-weights", "./inside/w"))

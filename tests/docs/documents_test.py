@@ -125,8 +125,8 @@ class Runner:
 def recorded():
     """Directories of runs that have all fields between them."""
     scratch = first_scratch()
-    scratch.real("train", "--backend", "timed", "--compute", "1", "--batch-per-rank", "4", "--data-limit", "16", "--epochs", "2",
-                 "--run-dir", "timed")  # fmt: skip
+    scratch.real("train", "--backend", "timed", "--compute", "1", "--batch-per-rank", "4", "--data-limit", "16",
+                 "--epochs", "2", "--run-dir", "timed")  # fmt: skip
     return [scratch.folder / name for name in ("runs/two", "runs/layers", "timed")]
 
 
@@ -228,12 +228,14 @@ class Detection(DocumentsCase):
 
     def test_symptoms(self):
         page = self.page("| you see | do |\n|---|---|\n| `Bus error`, shm | `df` |\n| NaN | |\n")
-        self.assertEqual([len(rows_for(page, text)) for text in ("Bus error", "error shm", "Bus NaN", "NaN", "df")], [1, 1, 0, 0, 0])
+        self.assertEqual([len(rows_for(page, text)) for text in ("Bus error", "error shm", "Bus NaN", "NaN", "df")],
+                         [1, 1, 0, 0, 0])
 
     def test_commands(self):
         bad = ("build/rueda train --epoch 3", "build/rueda report nothing --out r", "rueda train --warmup-epochs 9",
                "build/rueda unknown --x 1", "jobs/nothing.sh one", "mpirun --np2 build/rueda train --epochs 1",
-               "surely-not-a-program", "jobs/scale.sh cpu --model resnet20", "srun --mpj=pmix build/rueda doctor --json a",
+               "surely-not-a-program", "jobs/scale.sh cpu --model resnet20",
+               "srun --mpj=pmix build/rueda doctor --json a",
                "build/rueda evaluate --init-weights nothing.safetensors")  # fmt: skip
         good = ("build/rueda bench explain --ranks 3", "mpirun -n 2 build/rueda train --epochs 2 ...")
         pages = [self.page(f"```sh\n{text}\n```").commands() for text in bad + good]
@@ -244,7 +246,8 @@ class Detection(DocumentsCase):
     def test_words(self):
         for text, wrong in (
             ("jobs/test.sh --quickly", "no --quickly"), ("jobs/test.sh --quick", ""), ("jobs/nothing.sh", "not there"),
-            ("rueda train --epoch", "no --epoch"), ("rueda bench layers --json", ""), ("meson setup b -Dcpus=x", "no option cpus"),
+            ("rueda train --epoch", "no --epoch"), ("rueda bench layers --json", ""),
+            ("meson setup b -Dcpus=x", "no option cpus"),
             ("mpirun -n 2 build/rueda summary --rooflines 1", "no --rooflines"),
             ("chrt -r 5 jobs/lab/auto.py --link x", "no --link"), ("chrt -r 5 jobs/lab/auto.py --links x", ""),
             ("tests/docs/names.py", "not executable"), ("python3 tests/docs/names.py", ""),

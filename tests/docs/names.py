@@ -11,7 +11,8 @@ from pages import ROOT
 ENDS = {"&&", ";", "||", "|", "&"}
 OF_MESON = {"prefix", "b_pch", "b_sanitize", "cpp_args", "cpp_link_args", "buildtype", "optimization", "unity"}
 READERS = {"python3", ".", "source"}  # of scripts that need not be executable
-COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench", "predict", "report", "watch", "forecast", "definitions")
+COMMANDS = ("train", "summary", "synth", "doctor", "evaluate", "bench", "predict", "report", "watch", "forecast",
+            "definitions")
 
 
 def split(text):

@@ -83,7 +83,8 @@ def texts_of(root):
 def misfits(root):
     """Words that leave the drawing or the box in which they begin, or lie on others."""
     right = float(root.get("viewBox").split()[2])
-    boxes = [[float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect") if box.get("x")]
+    boxes = [[float(box.get(key)) for key in ("x", "y", "width", "height")]
+             for box in root.iter(f"{SVG}rect") if box.get("x")]
     texts = list(texts_of(root))
     for number, (words, begin, end, y, size) in enumerate(texts):
         middle = ((begin + end) / 2, y - size / 3)
@@ -113,7 +114,8 @@ class Drawings(unittest.TestCase):
                               ('<text x="12" y="24" font-size="12">a word</text>', 0),
                               (f'{box}<text x="30" y="24" font-size="12" text-anchor="middle">abc</text>', 0),
                               ('<text x="80" y="24" font-size="12">a word</text>', 1),
-                              ('<text x="2" y="24" font-size="12">a word</text><text x="30" y="25" font-size="12">b</text>', 1)):  # fmt: skip
+                              ('<text x="2" y="24" font-size="12">a word</text><text x="30" y="25" '
+                               'font-size="12">b</text>', 1)):  # fmt: skip
             self.assertEqual(len(list(misfits(ElementTree.fromstring(f"{head}{inside}</svg>")))), wrong, inside)
 
 

@@ -1,4 +1,5 @@
-"""A folder in which commands of the documents find what their pages take for granted: the program, data, runs, files."""
+"""A folder in which commands of the documents find what their pages take for granted: the program, data, runs,
+files."""
 
 import os
 import shutil
@@ -13,9 +14,10 @@ from rueda_runs import PATIENCE, environment  # noqa: E402
 
 SHIMS = ("rueda", "mpirun", "mpiexec", "srun", "sbatch", "mpicxx", "nvcc", "module")
 LIMIT = 400 * PATIENCE  # seconds of a block of commands
-TRAIN = ["--backend", "cpu", "--data", "data/train", "--data-limit", "64", "--image-size", "8", "--batch-per-rank", "4", "--epochs", "2",
-         "--threads", "1", "--eval-every", "0"]  # fmt: skip
-KERAS = "Epoch 1/2\n{steps}/{steps} - 60s - loss: 2.0 - accuracy: 0.3\nEpoch 2/2\n{steps}/{steps} - 50s - loss: 1.5 - accuracy: 0.5\n"
+TRAIN = ["--backend", "cpu", "--data", "data/train", "--data-limit", "64", "--image-size", "8", "--batch-per-rank", "4",
+         "--epochs", "2", "--threads", "1", "--eval-every", "0"]  # fmt: skip
+KERAS = ("Epoch 1/2\n{steps}/{steps} - 60s - loss: 2.0 - accuracy: 0.3\n"
+         "Epoch 2/2\n{steps}/{steps} - 50s - loss: 1.5 - accuracy: 0.5\n")
 # What a launcher gives to root, or to more ranks than cores: here only jobs/env.sh may.
 OF_LAUNCHERS = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe",
                 "PRTE_MCA_rmaps_default_mapping_policy")  # fmt: skip
@@ -84,10 +86,10 @@ class Scratch:
     def make_runs(self):
         for ranks, name in ((1, "one"), (2, "two"), (4, "four")):
             self.real("train", *TRAIN, "--run-dir", f"runs/{name}", ranks=ranks)
-        self.real("train", *TRAIN, "--profile-layers", "--checkpoint-every", "1epoch", "--trace", "trace.json", "--run-dir",
-                  "runs/layers")  # fmt: skip
-        self.real("train", *TRAIN, "--model", "resnet18", "--data-limit", "8", "--epochs", "1", "--save-weights", "w.safetensors",
-                  "--run-dir", "kept")  # fmt: skip
+        self.real("train", *TRAIN, "--profile-layers", "--checkpoint-every", "1epoch", "--trace", "trace.json",
+                  "--run-dir", "runs/layers")  # fmt: skip
+        self.real("train", *TRAIN, "--model", "resnet18", "--data-limit", "8", "--epochs", "1",
+                  "--save-weights", "w.safetensors", "--run-dir", "kept")  # fmt: skip
         self.real("evaluate", "--init-weights", "runs/layers", "--json", "evaluation.json")
         self.real("bench", "all-reduce", "--sizes", "4k,64k,1M", "--repetitions", "2", "--json", "ring.json", ranks=2)
         self.real("predict", "runs", "--json", "prediction.json")
@@ -114,7 +116,8 @@ class Scratch:
         lines = f"set -eEuo pipefail\ntrap 'echo \"in: $BASH_COMMAND\" >&2' ERR\n[ ! -e {kept} ] || . {kept}\n{script}\n"
         lines += f"export -p | grep -Ev 'OMPI_|PRTE_' >{kept}"
         try:
-            done = subprocess.run(["bash", "-c", lines], cwd=self.folder / folder, env=self.variables(), capture_output=True,
+            done = subprocess.run(["bash", "-c", lines], cwd=self.folder / folder, env=self.variables(),
+                                  capture_output=True,
                                   stdin=subprocess.DEVNULL, text=True, timeout=LIMIT, check=False)  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"no end after {LIMIT} s", 1

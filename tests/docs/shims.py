@@ -3,8 +3,8 @@
 
 Each gets the words as the document has them. A training first goes to the real program with --print-config, so that
 its own parser judges every word. Then it runs with limits after them: one epoch of a few images. In a short test
-launchers start one process, a training that leaves nothing for later commands or is a job's is only judged, and compilers
-only look at their sources.
+launchers start one process, a training that leaves nothing for later commands or is a job's is only judged, and
+compilers only look at their sources.
 """
 
 import os
@@ -18,7 +18,8 @@ from pathlib import Path
 RUEDA = os.environ["DOCS_RUEDA"]
 LONG = os.environ.get("RUEDA_TEST_LONG") == "1"
 # Options with a value, of which srun and sbatch would know no others here.
-SLURM = ("--mpi", "--nodes", "--ntasks", "--ntasks-per-node", "--cpus-per-task", "--cpu-bind", "--gres", "--time", "--wait",
+SLURM = ("--mpi", "--nodes", "--ntasks", "--ntasks-per-node", "--cpus-per-task", "--cpu-bind", "--gres",
+         "--time", "--wait",
          "--kill-on-bad-exit", "--account", "--partition", "--qos", "--reservation", "--dependency", "--job-name",
          "--output", "--open-mode", "--signal", "--requeue", "--parsable", "--exclusive", "--label", "--array",
          "--gpus-per-node", "--export", "-n", "-N", "-c")  # fmt: skip
@@ -138,8 +139,8 @@ def sbatch(words):
     directives = re.findall(r"^#SBATCH (\S+)", Path(script).read_text(encoding="utf-8"), re.MULTILINE)
     slurm_words(directives)
     job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NAME": "job", "SLURM_JOB_NODELIST": "n1",
-           "SLURM_SUBMIT_DIR": os.getcwd(), "SLURM_JOB_PARTITION": "main", "SLURM_NTASKS_PER_NODE": "1", "SLURM_CPUS_PER_TASK": "1",
-           "RUEDA_BACKEND": "cpu", "RUEDA_GPUS_PER_NODE": "0"}  # fmt: skip
+           "SLURM_SUBMIT_DIR": os.getcwd(), "SLURM_JOB_PARTITION": "main", "SLURM_NTASKS_PER_NODE": "1",
+           "SLURM_CPUS_PER_TASK": "1", "RUEDA_BACKEND": "cpu", "RUEDA_GPUS_PER_NODE": "0"}  # fmt: skip
     # A site's launcher, modules and container are not here.
     job |= {"RUEDA_LAUNCHER": "srun", "RUEDA_CONTAINER": "", "RUEDA": RUEDA_HERE}
     done = subprocess.run(["bash", script, *rest], env={**os.environ, **job}, check=False)

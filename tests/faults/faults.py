@@ -42,7 +42,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("rueda", nargs="?", default=str(ROOT / "build" / "rueda"))
     parser.add_argument("mpiexec", nargs="?", default="mpiexec")
-    parser.add_argument("--kinds", metavar="A,B", help="only these, for example kill,damage=20: with a number of trials")
+    parser.add_argument("--kinds", metavar="A,B",
+                        help="only these, for example kill,damage=20: with a number of trials")
     parser.add_argument("--times", type=int, default=1, metavar="N", help="trials of each kind [1]")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--plans", type=int, default=8, metavar="N", help="configurations that trials draw from [8]")
@@ -95,7 +96,8 @@ def print_failure(kind, index, options, why, trial):
     print(f"FAILED {kind.name} {index} on {trial.plan.ranks} ranks, {' '.join(trial.plan.words)}, "
           f"checkpoints every {trial.plan.cadence}:\n{why}\n"
           f"its folder: {trial.folder}\nagain: tests/faults/faults.py {options.rueda} {options.mpiexec} "
-          f"--kinds {kind.name} --seed {options.seed} --plans {options.plans} --again {options.again} --only {index}", flush=True)
+          f"--kinds {kind.name} --seed {options.seed} --plans {options.plans} --again {options.again} --only {index}",
+          flush=True)
 
 
 def rounds(pairs, only):
@@ -175,8 +177,8 @@ def main():
         started = time.monotonic()
         result, why, figures = run_trial(place, kind, index, options)
         table.add(kind, index, result, why, figures)
-        print(f"{time.monotonic() - started:5.1f} s  {kind.name} {index}: {result}{', ' + why if result == 'skipped' else ''}"
-              f"{', ' + '; '.join(figures.outcomes) if result == 'ok' else ''}", flush=True)
+        print(f"{time.monotonic() - started:5.1f} s  {kind.name} {index}: "
+              f"{result}{', ' + why if result == 'skipped' else ''}{', ' + '; '.join(figures.outcomes) if result == 'ok' else ''}", flush=True)
     text = table.markdown()
     print(f"\n{text}\nseed {options.seed}, {options.plans} plans, {(time.monotonic() - began) / 60:.1f} minutes")
     if options.table:

@@ -136,7 +136,8 @@ def hang(trial):
 def stuck(trial, ended, rank):
     """Those that wait say so, each once; the one that hangs says nothing."""
     demand(ended.code == 1, f"exit code 1 expected: {ended}")
-    spoke = [re.match(r"rueda: (?:the ring is stuck|stuck outside the ring)\. rank (\d+) on .*: in ", m) for m in ended.messages]
+    spoke = [re.match(r"rueda: (?:the ring is stuck|stuck outside the ring)\. rank (\d+) on .*: in ", m)
+             for m in ended.messages]
     demand(spoke and all(spoke), f"not only of being stuck: {ended}")
     ranks = [int(m[1]) for m in spoke]
     demand(len(ranks) == len(set(ranks)) and rank not in ranks, f"ranks that spoke: {ranks}: {ended}")
@@ -233,7 +234,8 @@ def unattended(trial):
     """The run ends by itself, with the numbers of one that nobody disturbed."""
     kills, apart = trial.place.kills, trial.place.apart
     epochs = 1 + round(kills * apart / 0.6)  # of half a second or more
-    words = ["--data", "synthetic", "--data-limit", "2048", "--image-size", "16", "--global-batch", "64", "--epochs", str(epochs)]
+    words = ["--data", "synthetic", "--data-limit", "2048", "--image-size", "16", "--global-batch", "64",
+             "--epochs", str(epochs)]
     trial.plan = replace(trial.plan, words=tuple(words), steps_per_epoch=32, epochs=epochs)
     limit = LIMIT + 20 * kills * apart
     trial.place.reference(trial.plan, limit)

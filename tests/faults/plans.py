@@ -62,7 +62,8 @@ def draw_plan(rng, ranks=(1, 2, 3, 4), cadences=CADENCES, model=None):
     count = rng.choice(ranks)
     images, batch = rng.choice([(32, 8), (48, 12), (64, 16), (60, 16)] if model is None else [(16, 8)])
     words = ["--data-limit", str(images), "--global-batch", str(batch)]
-    words += ["--image-size", str(8 if model is None else 16), "--model", model or "resnet20", "--seed", str(rng.randrange(1, 1000))]
+    words += ["--image-size", str(8 if model is None else 16), "--model", model or "resnet20",
+              "--seed", str(rng.randrange(1, 1000))]
     words += rng.choice(SUMS if count > 1 else SUMS[:1])
     for option in rng.sample(OTHERS, rng.choice((0, 1, 2, 3))):
         if option[0] not in words:

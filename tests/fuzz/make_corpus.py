@@ -141,14 +141,15 @@ class Corpus:
              "write_seconds": 0.5}], "audit": {"steps": 2, "findings": ["one"]}, "total_seconds": 3.5})
         epochs = [compact(epoch), compact({**epoch, "epoch": 2, "loss": None})]
         self.write("manifest", "history", head[:-1] + ',"epochs":[\n' + ",\n".join(epochs) + "\n]}\n")
-        position = {"epochs": 1, "steps": 2, "global_step": 5, "steps_per_epoch": 3, "loss_so_far": 4.5, "correct_so_far": 7,
-                    "samples_so_far": 64, "seconds_so_far": 0.5, "spent_seconds": 1.5}
+        position = {"epochs": 1, "steps": 2, "global_step": 5, "steps_per_epoch": 3, "loss_so_far": 4.5,
+                    "correct_so_far": 7, "samples_so_far": 64, "seconds_so_far": 0.5, "spent_seconds": 1.5}
         self.write("manifest", "whole", json.dumps({
             "schema": "rueda-checkpoint", "schema_version": 1, "written_at": "2026-01-02T03:04:05Z",
             "position": position, "world_size": 2, "micro_batches": 1, "global_batch": 32,
             "versions": {"rueda": "1"}, "data": ["training images: 96"], "machines": ["cpu", "cpu"],
             "config": {"model": "resnet20", "lr": 0.1},
-            "files": {"weights.safetensors": {"bytes": 8, "crc32": "00000000"}}, "manifest_crc32": "00000000"}, indent=2))
+            "files": {"weights.safetensors": {"bytes": 8, "crc32": "00000000"}},
+            "manifest_crc32": "00000000"}, indent=2))
 
     def texts(self):
         for name, text in KERAS_LOGS.items():

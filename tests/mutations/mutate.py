@@ -28,7 +28,8 @@ ENVIRONMENT = {
 
 
 def suite_command(suite):
-    """Targets to build and the command to run: 'unit FILTER', 'mpi RANKS FILTER', 'reader NAME' or 'cli NAME [CASE]'."""
+    """Targets to build and the command to run: 'unit FILTER', 'mpi RANKS FILTER', 'reader NAME' or 'cli NAME
+    [CASE]'."""
     kind, *words = suite.split()
     if kind == "unit":
         return ["tests/unit"], ["build/tests/unit", " ".join(words) or "~[.]"]

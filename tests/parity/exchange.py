@@ -85,7 +85,8 @@ def torch_resnet18():
             logits = net((torch.from_numpy(images) - mean) / deviation)
         return functional.cross_entropy(logits, torch.from_numpy(labels)).item()
 
-    return Model(lambda path: net.load_state_dict(load_file(path)), lambda path: save_file(net.state_dict(), path), loss)
+    return Model(lambda path: net.load_state_dict(load_file(path)),
+                 lambda path: save_file(net.state_dict(), path), loss)
 
 
 def keras_resnet50v2():

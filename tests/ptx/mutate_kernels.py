@@ -39,55 +39,68 @@ MUTANTS = [Mutant(*row) for row in (
     # Barriers, fences, counters.
     ("no fence before the counter", C, "    __threadfence();\n    last =", "    last =", *SUMS),
     ("no fence after the counter", C, "] = 0;\n      __threadfence();", "] = 0;", *SUMS),
-    ("no barrier before the counter", C, "  __syncthreads();\n  if (thread_of_block() == 0) {", "  if (thread_of_block() == 0) {", *SUMS),
+    ("no barrier before the counter", C, "  __syncthreads();\n  if (thread_of_block() == 0) {",
+     "  if (thread_of_block() == 0) {", *SUMS),
     ("no barrier after the counter", C, "  __syncthreads();\n  return last;", "  return last;", *SUMS),
     ("a counter is not reset", C, "      arrived[blockIdx.x] = 0;\n", "", *SUMS),
     ("a counter is not atomic", C, "atomicAdd(arrived + blockIdx.x, 1U) + 1", "++arrived[blockIdx.x]", *SUMS),
-    ("no barrier between steps of a sum", C, "    __syncthreads();\n    if (threadIdx.y >= half)", "    if (threadIdx.y >= half)", *SUMS),
+    ("no barrier between steps of a sum", C, "    __syncthreads();\n    if (threadIdx.y >= half)",
+     "    if (threadIdx.y >= half)", *SUMS),
     ("a barrier in a branch", C, "    __syncthreads();\n    if (threadIdx.y >= half) continue;",
      "    if (threadIdx.y >= half) continue;\n    __syncthreads();", *SUMS),
     ("no barrier after the table of channels", C, "int(thread));\n  __syncthreads();", "int(thread));", *NORM),
     ("no barrier in the last sum", C, "= mine[s];\n  __syncthreads();", "= mine[s];", *SUMS),
     ("no barrier in the sum of losses", S, "    __syncthreads();\n", "", "softmax_loss", "losses", "sum_losses"),
     ("what was found is not reset", S, "  scratch->arrived[1] = 0;\n", "", *STEP),
-    ("blocks write what they found", S, "if (bad) atomicAdd(scratch->arrived + 1, 1U);", "if (bad) scratch->arrived[1] = 1;", *STEP),
-    ("every block writes the sums", S, "if (!is_last_of_columns(scratch->arrived) || threadIdx.x != 0)", "is_last_of_columns(scratch->arrived);\n  if (threadIdx.x != 0)", *STEP),
-    ("every block adds the pieces", Q, "  if (!is_last_of_columns(scratch->arrived)) return;", "  is_last_of_columns(scratch->arrived);", *SQUARES),
+    ("blocks write what they found", S, "if (bad) atomicAdd(scratch->arrived + 1, 1U);",
+     "if (bad) scratch->arrived[1] = 1;", *STEP),
+    ("every block writes the sums", S, "if (!is_last_of_columns(scratch->arrived) || threadIdx.x != 0)",
+     "is_last_of_columns(scratch->arrived);\n  if (threadIdx.x != 0)", *STEP),
+    ("every block adds the pieces", Q, "  if (!is_last_of_columns(scratch->arrived)) return;",
+     "  is_last_of_columns(scratch->arrived);", *SQUARES),
     # Masks, bounds, places.
     ("a piece beyond its range", Q, "left < length ? left : length", "length", *SQUARES),
     ("the range after a piece's", Q, "first_piece[middle] <= piece", "first_piece[middle] < piece", *SQUARES),
     ("the second launch writes where the first did", Q, "    to += ranges.size;\n", "", *SQUARES),
     ("a sum of one split too many", C, "from < gridDim.y ? partial", "from <= gridDim.y ? partial", *SUMS),
     ("a row too far", C, "(count - 1) * stride < rows", "(count - 1) * stride <= rows", *SUMS),
-    ("no mask of channels", C, "  if (channel < channels) {\n    const TileChannels", "  {\n    const TileChannels", *SUMS),
+    ("no mask of channels", C, "  if (channel < channels) {\n    const TileChannels",
+     "  {\n    const TileChannels", *SUMS),
     ("no mask of the tile's end", C, "thread >= kChannels || channel >= end", "thread >= kChannels", *NORM),
-    ("past the end", L, "before + count - end; k", "before + count - end + 1; k", "activations", "elementwise", "accumulate"),
-    ("wide accesses that are not aligned", L, "% sizeof(Pack<One, width>) / sizeof(One);", "% sizeof(Pack<One, width>) / sizeof(One) % 2;", "activations", "elementwise", "accumulate"),
+    ("past the end", L, "before + count - end; k", "before + count - end + 1; k", "activations", "elementwise",
+     "accumulate"),
+    ("wide accesses that are not aligned", L, "% sizeof(Pack<One, width>) / sizeof(One);",
+     "% sizeof(Pack<One, width>) / sizeof(One) % 2;", "activations", "elementwise", "accumulate"),
     ("two threads for an element", L, "return std::size_t(gridDim.x) * blockDim.x;",
      "return std::size_t(gridDim.x) * blockDim.x - 1;", "elementwise", "conversions", "to_fp32"),
-    ("an index of 32 bits", L, "return first + std::size_t(k) * step;", "return unsigned(first + std::size_t(k) * step);",
-     "activations", "large", "add_activations"),
-    ("a window beyond the image", "pooling.cu", "row < w.in.height &&", "row <= w.in.height &&", "pooling", "images", "max_pool"),
+    ("an index of 32 bits", L, "return first + std::size_t(k) * step;",
+     "return unsigned(first + std::size_t(k) * step);", "activations", "large", "add_activations"),
+    ("a window beyond the image", "pooling.cu", "row < w.in.height &&", "row <= w.in.height &&", "pooling", "images",
+     "max_pool"),
     ("a window beyond the row", "make_batch.cu", "at < w.row;", "at <= w.row;", "make_batch", "images", "unroll_rows"),
     ("a window before the row", "make_batch.cu", "at >= 0 &&", "at >= -1 &&", "make_batch", "images", "unroll_rows"),
     ("no zeros after a window", "make_batch.cu", "first + k < w.values && ", "", "make_batch", "images", "unroll_rows"),
     ("a tensor of LARS that is too long", E, "tensors[blockIdx.y].count;", "tensors[blockIdx.y].count + 1;", *LARS),
     # Values.
     ("the first tensor's norm for all", E, "value_squares[k], gradient", "value_squares[0], gradient", *LARS),
-    ("halves of a pair swapped", L, "pair_from_floats(pair, first, second)", "pair_from_floats(pair, second, first)", *ADD),
+    ("halves of a pair swapped", L, "pair_from_floats(pair, first, second)",
+     "pair_from_floats(pair, second, first)", *ADD),
     ("the low half of a word twice", L, ": word & 0xffff0000U;", ": word << 16U;", *ADD),
     ("a sum that is not atomic", E, "atomicAdd(sum, mine)", "*sum += mine", *HASH),
     ("a shuffle too short", E, "distance = 16", "distance = 8", *HASH),
-    ("a shuffle in a branch", E, "  for (unsigned distance = 16;", "  if (first_index() < count) for (unsigned distance = 16;", *HASH),
+    ("a shuffle in a branch", E, "  for (unsigned distance = 16;",
+     "  if (first_index() < count) for (unsigned distance = 16;", *HASH),
     ("no pivot in the mean", "batch_norm.cu", "float(channel(c) + shift)", "float(shift)", *NORM),
 )]
 
 
 def shorten(path):
     """Batch norm without the kernels that take nvcc longest."""
-    text = re.sub(r"\nvoid norm_apply\(.*?(?=\nvoid column_sums\()", "\nvoid norm_apply(const NormWork&, cudaStream_t) {}\n"
+    text = re.sub(r"\nvoid norm_apply\(.*?(?=\nvoid column_sums\()",
+                  "\nvoid norm_apply(const NormWork&, cudaStream_t) {}\n"
                   "void norm_gradient_sums(const NormWork&, const NormGradient&, cudaStream_t) {}\n"
-                  "void norm_input_gradient(const NormWork&, const NormGradient&, cudaStream_t) {}\n", path.read_text(), flags=re.S)
+                  "void norm_input_gradient(const NormWork&, const NormGradient&, cudaStream_t) {}\n",
+                  path.read_text(), flags=re.S)
     path.write_text(text)
 
 

@@ -12,7 +12,8 @@ from said import by_code, named, runs_of  # noqa: E402
 
 
 def balanced(costs, images, fixed=0.01, name="two", **more):
-    """A run whose ranks take `costs` seconds for an image, and `fixed` for the update, in two steady epochs of 10 steps."""
+    """A run whose ranks take `costs` seconds for an image, and `fixed` for the update, in two steady epochs of 10
+    steps."""
     run = named(made_run(ranks=len(images), rank_batch=sum(images) // len(images), epochs=(99, 6, 6), **more), name)
     run.rank_batches = list(images)
     for epoch in run.epochs[1:]:
@@ -25,7 +26,8 @@ def balanced(costs, images, fixed=0.01, name="two", **more):
 
 def _rank(number, cost, images, fixed):
     figures = RankFigures(rank=number, samples=10 * images, full_compute=spread_of([cost * images + fixed] * 10))
-    figures.phases.update(backward=10 * cost * images, optimizer=10 * fixed, all_reduce=3)  # waiting says nothing of speed
+    figures.phases.update(backward=10 * cost * images, optimizer=10 * fixed,
+                          all_reduce=3)  # waiting says nothing of speed
     return figures
 
 
@@ -83,7 +85,8 @@ class Balance(unittest.TestCase):
         self.assertIsNone(advice(run))
 
     def test_all_repeats_have_to_agree(self):
-        runs = [*runs_of([(1, 10)]), balanced([0.001, 0.002], [500, 500]), balanced([0.001, 0.001], [500, 500], name="other")]
+        runs = [*runs_of([(1, 10)]), balanced([0.001, 0.002], [500, 500]),
+                balanced([0.001, 0.001], [500, 500], name="other")]
         self.assertIsNone(by_code(runs, "balance"))
         self.assertIsNotNone(by_code(runs[:2] + [balanced([0.001, 0.002], [500, 500], name="other")], "balance"))
 

@@ -56,7 +56,8 @@ class Faster(unittest.TestCase):
         good, slow = run_of("one", [10]), run_of("two", [20])
         self.assertEqual(said(good, slow, "faster").figures["faster"], "A")
         for bad, doubt in ((disturb(run_of("two", [20])), "disturbed"), (run_of("two", []), "warm-up"),
-                           (run_of("two", [20], full_steps=2), "few-steps"), (run_of("two", [20], threads=2), "oversubscribed")):
+                           (run_of("two", [20], full_steps=2), "few-steps"),
+                           (run_of("two", [20], threads=2), "oversubscribed")):
             speed = said(good, bad, "faster")
             self.assertEqual((speed.figures["faster"], speed.figures["doubts"]), (None, {"B": [doubt]}))
             self.assertIsNone(said(good, bad, "step").figures["phase"])
@@ -175,13 +176,14 @@ class Texts(unittest.TestCase):
     def test_the_words_of_a_comparison(self):
         a, b = run_of("one", [10], 1, 0), run_of("two", [12], 1, 0.2)
         for wanted in (
-            "A is runs/one, B is runs/two. No setting differs.", "A trains 10.0 images/s and B 8.33: A is 1.20 times as fast.",
-            "A mean full step takes 100.0 ms in A and 120.0 ms in B. The largest part of the difference is exposed all-reduce: "
-            "0.000 ms in A, 20.0 ms in B.",
+            "A is runs/one, B is runs/two. No setting differs.",
+            "A trains 10.0 images/s and B 8.33: A is 1.20 times as fast.",
+            "A mean full step takes 100.0 ms in A and 120.0 ms in B. The largest part of the difference is "
+            "exposed all-reduce: 0.000 ms in A, 20.0 ms in B.",
         ):  # fmt: skip
             self.assertIn(wanted, [one.text for one in compare(a, b).findings])
-        self.assertIn("After epoch 3, the last that both evaluated, test accuracy is 80.0 % in A and 82.0 % in B: not more than "
-                      "the 3.5 points (two standard errors) that 1,000 test images leave to chance",
+        self.assertIn("After epoch 3, the last that both evaluated, test accuracy is 80.0 % in A and 82.0 % in B: "
+                      "not more than the 3.5 points (two standard errors) that 1,000 test images leave to chance",
                       said(scored([0, 0, 0.80]), scored([0, 0, 0.82]), "learning").text)  # fmt: skip
         ends = said(scored([0.2, 0.3, 0.419]), scored([0.1, 0.2, 0.338, 0.6, 0.889], epochs=5), "learning").text
         self.assertIn("Test accuracy is 41.9 % in A after epoch 3 and 88.9 % in B after epoch 5", ends)

@@ -66,7 +66,8 @@ class HeldBack(unittest.TestCase):
     def runs(self):
         base = set_efficiency(of_parts(1, 10, 0), 10, 10, 10, 10)
         wide = of_parts(2, 6, 3, wait=0.4, transfer=0.1)
-        return [named(base, "one"), named(set_efficiency(wide, 6, 6.1, 6.2, 9), "two"), named(of_parts(3, 3.5, 3), "three")]
+        return [named(base, "one"), named(set_efficiency(wide, 6, 6.1, 6.2, 9), "two"),
+                named(of_parts(3, 3.5, 3), "three")]
 
     def test_one_finding_names_the_runs_and_the_reason_and_no_conclusion_is_drawn(self):
         self.assertIn("factor", {one.code for one in found([*self.runs()[:2]])})

@@ -1,5 +1,5 @@
-"""The courses' pages (docs/courses): they have every task of their source with its weight, in the form that a hand-in is
-made from, and name tables and charts that a layout and a report really make."""
+"""The courses' pages (docs/courses): they have every task of their source with its weight, in the form that a hand-in
+is made from, and name tables and charts that a layout and a report really make."""
 
 import io
 import json
@@ -36,11 +36,13 @@ TASKS = {
 # Tasks of the same source that a page names without a hand-in of their own.
 NAMED = {
     "book": ("12.1", "12.2", "12.3", "12.4"),
-    "sa-miri": ("6.3", "6.4", "6.5", "6.6", "6.7", "11.1", "11.2", "11.4", "11.5", "11.6", "11.7", "11.8", "12.1", "12.4"),
+    "sa-miri": ("6.3", "6.4", "6.5", "6.6", "6.7", "11.1", "11.2", "11.4", "11.5", "11.6", "11.7", "11.8",
+                "12.1", "12.4"),
 }
 # By table: what charts the source wants of it.
 CHARTS = {
-    "lab5_task_6": ("epoch-time", "throughput", "speedup"), "lab5_task_8": ("epoch-time-bars", "throughput-bars", "speedup-bars"),
+    "lab5_task_6": ("epoch-time", "throughput", "speedup"),
+    "lab5_task_8": ("epoch-time-bars", "throughput-bars", "speedup-bars"),
     "book_task_10_5": ("epoch-time", "throughput", "speedup", "efficiency"),
     "book_task_10_7": ("epoch-time-bars", "throughput-bars", "speedup-bars", "efficiency-bars"),
     "sa_miri_task_10_6": ("epoch-time", "throughput", "speedup", "efficiency"),
@@ -92,7 +94,8 @@ def made_runs(name):
         return weak + [gpu("resnet18", ranks, batch // ranks, 90 / ranks) for batch in (32, 128) for ranks in (2, 4)]
     if name == "sa-miri-2021":
         to_95 = gpu("resnet50v2", 1, 256, 41, options={"target-accuracy": 0.95}, outcome="target reached")
-        return [alone, to_95, *(gpu(model, 1, 256, seconds) for model, seconds in (("resnet50v2", 41), ("resnet152v2", 118)))]
+        return [alone, to_95,
+                *(gpu(model, 1, 256, seconds) for model, seconds in (("resnet50v2", 41), ("resnet152v2", 118)))]
     models = BOOK if name == "sa-miri" else (BOOK[0], BOOK[2])
     return [alone, gpu("resnet50v2", 1, 256, 14),
             *(gpu(model, ranks, 64, (10 + at) / ranks) for at, model in enumerate(models) for ranks in (1, 2, 4))]

@@ -1,5 +1,5 @@
-"""Findings about a study: what they conclude, on both sides of each threshold. Figures and codes are looked at; Texts reads
-the words."""
+"""Findings about a study: what they conclude, on both sides of each threshold. Figures and codes are looked at; Texts
+reads the words."""
 
 import math
 import sys
@@ -26,7 +26,8 @@ from said import by_code, disturb, figures_of, found, named, of_parts, runs_of, 
 
 def book_like():
     """The step times of the book's ResNet50V2 runs: 25 x 544, 13 x 623, 7 x 768 ms."""
-    return [of_parts(ranks, 13.6 / ranks, seconds - 13.6 / ranks) for ranks, seconds in ((1, 13.60), (2, 8.10), (4, 5.38))]
+    return [of_parts(ranks, 13.6 / ranks, seconds - 13.6 / ranks)
+            for ranks, seconds in ((1, 13.60), (2, 8.10), (4, 5.38))]
 
 
 def repeats(ranks, seconds):
@@ -74,7 +75,8 @@ class Causes(unittest.TestCase):
     def test_the_cause_is_the_largest_part_or_none(self):
         # The exposed all-reduce is always 1 s more. Backward is 2 s more, and its repeats differ by `apart`.
         def figures(apart):
-            runs = [of_parts(1, 10, 0)] * 2 + [of_parts(2, 7 - apart / 2, 1), of_parts(2, 7, 1), of_parts(2, 7 + apart / 2, 1)]
+            runs = ([of_parts(1, 10, 0)] * 2
+                    + [of_parts(2, 7 - apart / 2, 1), of_parts(2, 7, 1), of_parts(2, 7 + apart / 2, 1)])
             return by_code(runs, "loss-cause").figures
 
         self.assertEqual(list(figures(1.9)["causes"]), ["backward", "all_reduce"])
@@ -111,8 +113,8 @@ class Causes(unittest.TestCase):
         wide = made_run(ranks=2, epochs=(9, 6.5), phases={"backward": 4, "all_reduce": 2.2})
         base = made_run(epochs=(9, 10), phases={"backward": 9.8})
         text = text_of([named(base, "a"), named(base, "b"), named(wide, "c"), named(wide, "d")])
-        self.assertIn("The causes are the exposed all-reduce 2.200 s (91.7 %) and uneven ranks and time between steps 0.200 s "
-                      "(8.3 %), of 2.400 s that took longer", text)  # fmt: skip
+        self.assertIn("The causes are the exposed all-reduce 2.200 s (91.7 %) and uneven ranks and time between "
+                      "steps 0.200 s (8.3 %), of 2.400 s that took longer", text)  # fmt: skip
         self.assertIn("Less than with ideal scaling took backward 0.900 s.", text)
 
 
@@ -127,7 +129,8 @@ class Factors(unittest.TestCase):
 
     def test_the_least_factor_is_named(self):
         for seconds, name in (((5, 5.1, 6.9, 8), "serialisation"), ((5, 5.1, 5.2, 8), "transfer"),
-                              ((5, 7.8, 7.9, 8), "load_balance"), ((7.8, 7.9, 7.95, 8), "computation_scaling")):  # fmt: skip
+                              ((5, 7.8, 7.9, 8), "load_balance"),
+                              ((7.8, 7.9, 7.95, 8), "computation_scaling")):  # fmt: skip
             self.assertEqual(self.factor(seconds, seconds).figures["factor"], name)
 
     def test_repeats_have_to_agree_on_it(self):
@@ -215,7 +218,8 @@ class Waiting(unittest.TestCase):
             self.assertEqual(what_waits(series, series.points[1]).figures["rank"], rank)
 
     def test_a_late_rank_with_more_images_is_told_with_those_of_all_others(self):
-        for images, words in (([6, 7, 6, 5], "(with 7 images, others with 5 to 6)"), ([1, 2, 1], "(with 2 images, others with 1)"),
+        for images, words in (([6, 7, 6, 5], "(with 7 images, others with 5 to 6)"),
+                              ([1, 2, 1], "(with 2 images, others with 1)"),
                               ([5, 6, 7], "(with 6 images, others with 5 to 7)"), ([6, 6, 7], None), ([6, 6], None)):
             runs = self.study((5, 7.6, 7.7, 8), 0.5)
             runs[1].epochs[-1].rank_batches = images
@@ -230,7 +234,8 @@ class Waiting(unittest.TestCase):
         # 10 images each. With 11, 9 a step takes 11 s in place of 11.6 or 11.57 s, which is 5.2 or 4.9 % less.
         for slower, advice in ((0.16, "balance"), (0.157, None), (0, None)):
             runs = self.study((5, 7.6, 7.7, 8), 0.5)
-            ranks = [RankFigures(rank=n, full_compute=spread_of([10 * cost] * 5)) for n, cost in enumerate((1, 1 + slower))]
+            ranks = [RankFigures(rank=n, full_compute=spread_of([10 * cost] * 5))
+                     for n, cost in enumerate((1, 1 + slower))]
             runs[1].epochs[-1].of_ranks = ranks
             runs[1].epochs.append(runs[1].epochs[-1])
             series = figures_of(runs)[0]
@@ -326,7 +331,8 @@ class Rounding(unittest.TestCase):
 
 class Serial(unittest.TestCase):
     def serial(self, *wide, base=(10, 10)):
-        return by_code(repeats(1, base) + [run for ranks, seconds in wide for run in repeats(ranks, seconds)], "serial").figures
+        return by_code(repeats(1, base) + [run for ranks, seconds in wide for run in repeats(ranks, seconds)],
+                       "serial").figures
 
     def test_the_limit_is_told_only_where_it_is_determined_and_holds(self):
         # s = T / 5 - 1.
@@ -342,7 +348,8 @@ class Serial(unittest.TestCase):
 
     def test_a_fraction_that_contradicts_its_runs_is_not_determined(self):
         # The fractions are 0.57, 0.48 and 1.2: limits of 1.76 above 1.67, and of 2.08 below 2.22, which were measured.
-        for times, why in (([(1, 10), (2, 9), (4, 6)], ""), ([(1, 10), (2, 9.8), (4, 4.5)], "limit for the speedup would be 2.08"),
+        for times, why in (([(1, 10), (2, 9), (4, 6)], ""),
+                           ([(1, 10), (2, 9.8), (4, 4.5)], "limit for the speedup would be 2.08"),
                            ([(1, 10), (2, 11)], "epochs are not shorter on more ranks")):
             fit = serial_fraction(figures_of(runs_of(times))[0].series)
             self.assertEqual(fit.determined, not why)
@@ -366,7 +373,8 @@ class Serial(unittest.TestCase):
 
     def test_shares_above_the_whole_are_not_determined(self):
         def shown(step, epoch):
-            runs = [named(made_run(epochs=(99, 10), step=1), "one"), named(made_run(ranks=2, epochs=(99, epoch), step=step), "two")]
+            runs = [named(made_run(epochs=(99, 10), step=1), "one"),
+                    named(made_run(ranks=2, epochs=(99, epoch), step=step), "two")]
             table = table_of(runs, "serial_fraction")
             return [table.json()["rows"][0][table.column(key)] for key in ("karp_flatt", "gustafson")]
 
@@ -379,7 +387,8 @@ class Serial(unittest.TestCase):
     def test_fractions_of_one_point_have_the_range_of_its_repeats(self):
         from reader.study.serial import gustafson, karp_flatt
 
-        runs = repeats(1, [10, 10]) + [named(made_run(ranks=2, epochs=(9, 6 + n), step=0.12 + n / 50), f"w{n}") for n in (0, 1)]
+        runs = (repeats(1, [10, 10])
+                + [named(made_run(ranks=2, epochs=(9, 6 + n), step=0.12 + n / 50), f"w{n}") for n in (0, 1)])
         for fraction in (karp_flatt, gustafson):
             found = fraction(figures_of(runs)[0].points[1])
             self.assertLess(found.low - 1e-9, found.value)
@@ -391,7 +400,8 @@ class Serial(unittest.TestCase):
         disturb(runs[1])
         table = table_of(runs, "serial_fraction")
         self.assertEqual(table.rows[0][table.column("amdahl_range")], None)
-        self.assertEqual([key for _, key, _ in table.undetermined()], ["amdahl", "amdahl_speedup", "amdahl_limit", "karp_flatt",
+        self.assertEqual([key for _, key, _ in table.undetermined()],
+                         ["amdahl", "amdahl_speedup", "amdahl_limit", "karp_flatt",
                                                                       "gustafson"])  # fmt: skip
 
     def test_bounds_are_rounded_outwards(self):
@@ -492,11 +502,11 @@ class Texts(unittest.TestCase):
     def test_a_study_is_told_in_these_words(self):
         text = text_of(book_like())
         for sentence in (
-            "4 ranks take 5.380 s for an epoch where 1 rank takes 13.600 s: speedup 2.53, efficiency 63.2 %, with the batch of "
-            "each rank fixed (weak scaling), from single runs.",
+            "4 ranks take 5.380 s for an epoch where 1 rank takes 13.600 s: speedup 2.53, efficiency 63.2 %, "
+            "with the batch of each rank fixed (weak scaling), from single runs.",
             "4 ranks lose 1.980 s an epoch. The cause is the exposed all-reduce 1.980 s (100.0 %).",
-            "would show 14 s and 5 s, hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %: the log would leave open "
-            "whether it is below 80.0 %.",
+            "would show 14 s and 5 s, hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %: the log "
+            "would leave open whether it is below 80.0 %.",
             "Of the numbers of ranks that were run, take 4 ranks for the shortest epoch",
             "Some points are single runs",
         ):  # fmt: skip
@@ -506,22 +516,25 @@ class Texts(unittest.TestCase):
         for runs, sentence in (
             (repeats(1, [10, 10]) + repeats(2, [6, 6, 6.5]),
              "Amdahl's fit has a serial fraction of 20.0 % (20.0 % to 30.0 %), a limit of 5.00 (3.33 to 5.00)"),
-            (repeats(1, [10, 10]) + repeats(2, [4.9, 6, 10.5]), "Amdahl's serial fraction is not determined: repeats leave"),
+            (repeats(1, [10, 10]) + repeats(2, [4.9, 6, 10.5]),
+             "Amdahl's serial fraction is not determined: repeats leave"),
             (runs_of([(1, 10.4), (2, 5.0)]), "Amdahl's fit finds nothing serial"),
             (runs_of([(1, 10), (2, 11)]), "Amdahl's law does not fit"),
             (runs_of([(1, 10), (2, 4.9), (4, 3)]), "it goes from below 0 % to"),
-            ([of_parts(1, 10, 0), of_parts(1, 11.3, 0), of_parts(1, 11.3, 0), of_parts(2, 5.65, 0.6), of_parts(2, 5.65, 0.6)],
+            ([of_parts(1, 10, 0), of_parts(1, 11.3, 0), of_parts(1, 11.3, 0), of_parts(2, 5.65, 0.6),
+              of_parts(2, 5.65, 0.6)],
              "lose 0.600 s an epoch. Repeats of one configuration differ by 0.650 s: no cause is determined."),
             ([of_parts(1, 10, 0), of_parts(2, 6, 0.5), of_parts(2, 5, 1.5)],
              "is not more than single runs leave open"),
-            (runs_of([(1, 20), (2, 10.4), (4, 10)]), "take 2 or 4 ranks for the shortest epoch (single runs do not tell which)"),
+            (runs_of([(1, 20), (2, 10.4), (4, 10)]),
+             "take 2 or 4 ranks for the shortest epoch (single runs do not tell which)"),
         ):  # fmt: skip
             self.assertIn(sentence, text_of(runs))
 
     def test_the_reason_for_holding_back_and_the_remedy_are_told(self):
         text = text_of([*runs_of([(1, 10)]), disturb(runs_of([(2, 6)])[0])])
-        self.assertIn("No cause, ranking, trend or advice follows from these runs: p2-0: a rank got less than 85 % of the time "
-                      "of its cores", text)  # fmt: skip
+        self.assertIn("No cause, ranking, trend or advice follows from these runs: p2-0: a rank got less than 85 "
+                      "% of the time of its cores", text)  # fmt: skip
         self.assertIn("(repeat it on cores of its own)", text)
 
 

@@ -123,7 +123,8 @@ class Page(unittest.TestCase):
                          [("Speed", ["It is ___."], ["lab5_task_8_*"]), ("Meaning", ["It means ___."], [])])
 
     def test_other_names_of_tasks(self):
-        text = "# X\n## Part 3.2: One (5 points)\n**Hand in**: a table\n## Session 6.3: Two (2.5 %)\n## Question: none\n> ___\n"
+        text = ("# X\n## Part 3.2: One (5 points)\n**Hand in**: a table\n## Session 6.3: Two (2.5 %)\n"
+                "## Question: none\n> ___\n")
         self.assertEqual([(task.name, task.title) for task in course_page.parse_course(text).tasks],
                          [("Part 3.2", "One"), ("Session 6.3", "Two")])
 
@@ -155,7 +156,8 @@ class Prose(unittest.TestCase):
                           "```", "<b> *x*", "```", "*"])
         text = Span("text", "a ")
         self.assertEqual(found, [
-            Passage("paragraph", [text, Span("emphasis", "b"), Span("text", " "), Span("strong", "c"), Span("text", " "),
+            Passage("paragraph",
+                    [text, Span("emphasis", "b"), Span("text", " "), Span("strong", "c"), Span("text", " "),
                                   Span("code", "d*"), Span("text", " "), Span("blank", "___"), Span("text", " e_f g")]),
             Passage("items", [[Span("text", "one more")], [Span("text", "two")]]),
             Passage("question", [Span("text", "why so?")]), Passage("code", "<b> *x*"),
@@ -247,8 +249,8 @@ class HandIn(HandInCase):
             self.assertEqual(Path("in/runs/study", name).read_bytes(), Path("study", name).read_bytes())
         text = self.read("in/hand-in.md")
         for words in ("# A course\n", "- **Names**: \\_\\_\\_\n", "- Machine: ", "- Started: 2026-05-01T01:01:01Z to ",
-                      "(and 7 others, in runs/)", "## Task 2: The base\n", '```sh\nrueda train "<a>"\n```', "| Model | ",
-                      "- No run gives `lab5_task_3`.", "An epoch takes \\_\\_\\_ s on \\_\\_\\_ cores.",
+                      "(and 7 others, in runs/)", "## Task 2: The base\n", '```sh\nrueda train "<a>"\n```',
+                      "| Model | ", "- No run gives `lab5_task_3`.", "An epoch takes \\_\\_\\_ s on \\_\\_\\_ cores.",
                       "> **Explain**: Why?\n\n\\_\\_\\_\n", "## Task 8: Speed\n", "## Task 8: Meaning\n"):  # fmt: skip
             self.assertIn(words, text)
         for words in ("Task 1", "For the student alone", "no command", "make all", "of no task"):
@@ -264,7 +266,8 @@ class HandIn(HandInCase):
         self.assertIn("All 8 blanks are filled in.", self.made("--title", "Other"))
         self.assertEqual(self.read("in/answers.md"), FILLED)
         text = self.read("in/hand-in.md")
-        for words in ("# Ours\n", "- **Names**: Ann, Bob\n", "An epoch takes 0.6 s on 2 cores.", "Because *work* grows:\n",
+        for words in ("# Ours\n", "- **Names**: Ann, Bob\n", "An epoch takes 0.6 s on 2 cores.",
+                      "Because *work* grows:\n",
                       "- one `thing`\n- **two**\n", "## Task 8: Meaning\n\nMuch.\n"):
             self.assertIn(words, text)
         self.write("in/answers.md", FILLED.replace("Group: 7", "Group:").replace("Much.", "").replace("0.6 s", "___ s"))

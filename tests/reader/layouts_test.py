@@ -271,14 +271,18 @@ class OneDevice(LayoutCase):
         return layout("sa-miri-2021", observe_all(runs))
 
     def test_each_task_has_the_runs_that_it_asks_for(self):
-        to_target = one_device("resnet50v2", "cuda", 24, 14, 15, options={"target-accuracy": 0.8}, outcome="target reached")
-        tables = self.tables(one_device("resnet50v2", "cpu", 220, outcome="stopped"), one_device("resnet50v2", "cuda", 24, 14),
-                             to_target, one_device("resnet152v2", "cuda", 63, 35), made_run(model="resnet50v2", ranks=2))
+        to_target = one_device("resnet50v2", "cuda", 24, 14, 15, options={"target-accuracy": 0.8},
+                               outcome="target reached")
+        tables = self.tables(one_device("resnet50v2", "cpu", 220, outcome="stopped"),
+                             one_device("resnet50v2", "cuda", 24, 14),
+                             to_target, one_device("resnet152v2", "cuda", 63, 35),
+                             made_run(model="resnet50v2", ranks=2))
         self.assertEqual(ids(tables), [f"sa_miri_2021_task_{number}" for number in range(2, 8)])
         networks, cpu, gpu, learned, target, compared = tables
         self.assertEqual([cell(networks, row, "parameters") for row in (0, 1)], [23539850, 58208394])
         self.assertAlmostEqual(cell(networks, 1, "work_ratio"), 1330569216 / 421453824)
-        self.assertEqual([(cell(cpu, row, "epochs"), cell(cpu, row, "outcome")) for row in range(len(cpu.rows))], [(1, "stopped")])
+        self.assertEqual([(cell(cpu, row, "epochs"), cell(cpu, row, "outcome")) for row in range(len(cpu.rows))],
+                         [(1, "stopped")])
         self.assertIn("includes warm-up", cell(cpu, 0, "remark"))
         self.assertEqual([cell(gpu, row, "epoch_s") for row in range(len(gpu.rows))], [14])
         self.assertEqual([cell(learned, row, "train_accuracy") for row in range(len(learned.rows))], [0.5, 0.75])

@@ -1,5 +1,5 @@
-"""Speedup of learning: the noise scale of several runs, what follows from it for each batch, and every sentence on both sides of
-its threshold."""
+"""Speedup of learning: the noise scale of several runs, what follows from it for each batch, and every sentence on both
+sides of its threshold."""
 
 import math
 import random
@@ -54,8 +54,8 @@ def point(runs, ranks):
 
 class Formulas(unittest.TestCase):
     def test_what_a_batch_teaches(self):
-        # At the noise scale half of each image is lost, and 1,024 images teach as much as 3.0 steps of 128 (1 + 408/128 and
-        # 1 + 408/1024).
+        # At the noise scale half of each image is lost, and 1,024 images teach as much as 3.0 steps of 128 (1 + 408/128
+        # and 1 + 408/1024).
         self.assertEqual(near(learning_efficiency(Estimate(300, 100, 700), 300)), (0.5, 0.25, 0.7))
         self.assertAlmostEqual(steps_worth(Estimate(408, 408, 408), 1024, 128).value, 4.1875 / 1.3984375)
         self.assertEqual(near(steps_worth(Estimate(300, 100, 700), 400, 100)), (2.2857, 1.6, 2.9091))
@@ -82,16 +82,18 @@ class Pooled(unittest.TestCase):
         self.assertEqual(near(four), (100, 95, 110))
 
     def test_runs_that_differ_by_more_than_their_intervals_widen_it(self):
-        # 1.645 standard deviations are 10 images. The two lie 10 or 20 images from their mean: Birge's ratio is sqrt(2) 1.645
-        # or twice that.
+        # 1.645 standard deviations are 10 images. The two lie 10 or 20 images from their mean: Birge's ratio is sqrt(2)
+        # 1.645 or twice that.
         for apart, wider in ((3, 1.0), (10, 2.3264), (20, 4.6528)):
-            two = pooled_scale([measured(100 - apart, 90 - apart, 110 - apart), measured(100 + apart, 90 + apart, 110 + apart)])
+            two = pooled_scale([measured(100 - apart, 90 - apart, 110 - apart),
+                                measured(100 + apart, 90 + apart, 110 + apart)])
             self.assertEqual(near(two)[0], 100)
             self.assertAlmostEqual(two.high - two.value, 10 / math.sqrt(2) * wider, places=2)
         self.assertEqual(pooled_scale([measured(10, 9, 11), measured(1000, 999, 1001)]).low, 0)
 
     def test_nine_of_ten_intervals_hold_the_truth(self):
-        """Runs whose sums scatter around a noise scale of 400: each has its own 90 % interval, and so have four together."""
+        """Runs whose sums scatter around a noise scale of 400: each has its own 90 % interval, and so have four
+        together."""
         draw, inside = random.Random(1), 0
         for _ in range(1000):
             noises = []
@@ -131,7 +133,8 @@ class OfANetwork(unittest.TestCase):
 
         alone = with_noise(made_run(), None, reason="one part a step")
         self.assertIn("--accumulate 2", why(alone))
-        self.assertIn("gradient is not above its noise", why(alone, with_noise(made_run(ranks=2), None, reason="gradient not above noise")))
+        self.assertIn("gradient is not above its noise",
+                      why(alone, with_noise(made_run(ranks=2), None, reason="gradient not above noise")))
         self.assertIn("too few steps", why(with_noise(made_run(ranks=2), None)))
         off = made_run(ranks=2)
         off.options["noise-scale"] = 0
@@ -145,7 +148,8 @@ class OfANetwork(unittest.TestCase):
         others = [with_noise(made_run("other", 2, 100, 800), (900, 800, 1000)),
                   with_noise(made_run("net", 2, 100, 1600), (500, 400, 600))]  # fmt: skip
         runs = study({1: 8, 2: 4}) + others
-        found_scales = {(series.series.model, series.points[0].point.images): round(series.points[0].learning.noise.scale.value)
+        found_scales = {(series.series.model,
+                         series.points[0].point.images): round(series.points[0].learning.noise.scale.value)
                         for series in figures_of(runs)}
         self.assertEqual(found_scales, {("net", 800): 300, ("other", 800): 900, ("net", 1600): 500})
 
@@ -199,7 +203,8 @@ class Points(unittest.TestCase):
         figures = figures_of(runs)
         tables = {table.id: table for table in study_tables(Study(runs=runs), figures)}
         rows = tables["learning"].row_objects()
-        self.assertEqual([(row["ranks"], row["global_batch"]) for row in rows], [(1, 100), (4, 400), (1, 100), (4, 100)])
+        self.assertEqual([(row["ranks"], row["global_batch"]) for row in rows],
+                         [(1, 100), (4, 400), (1, 100), (4, 100)])
         for row in rows:
             of_base = 3 / 4
             self.assertAlmostEqual(row["learning_speedup"], row["speedup"] * row["learning_efficiency"] / of_base)
@@ -207,7 +212,8 @@ class Points(unittest.TestCase):
         self.assertEqual(rows[1]["learning_speedup"], tables["scaling"].row_objects()[1]["learning_speedup"])
         self.assertIn("net: 300 images (", to_markdown(tables["learning"]))
         self.assertIn("by 4 runs with global batches of 100 to 400 images in epoch 2", to_markdown(tables["learning"]))
-        self.assertRegex(to_text(overview_table(figures)), r"(?s)efficiency, %  learning.* 3.20 +80.0 +1.83.* 3.20 +80.0 +3.20")
+        self.assertRegex(to_text(overview_table(figures)),
+                         r"(?s)efficiency, %  learning.* 3.20 +80.0 +1.83.* 3.20 +80.0 +3.20")
 
     def test_a_table_says_why_nothing_is_determined(self):
         runs = study({1: 8, 4: 2.5}, None)
@@ -228,7 +234,8 @@ class Points(unittest.TestCase):
         self.assertTrue(math.isnan(frame_of_points(figures_of(unknown))["learning_speedup"].iloc[1]))
         written = report_json(Report("", "", figures_of(unknown)))["series"][0]
         self.assertIn("too few", written["points"][1]["learning_speedup"]["why"])
-        self.assertIsNone(report_json(Report("", "", figures_of([named(made_run(), "old")])))["series"][0]["gradient_noise"])
+        self.assertIsNone(report_json(Report("", "",
+                                             figures_of([named(made_run(), "old")])))["series"][0]["gradient_noise"])
 
 
 class Chart(unittest.TestCase):
@@ -243,10 +250,12 @@ class Chart(unittest.TestCase):
         self.assertEqual(chart.rows[2][3], point(study({1: 8, 2: 4.1, 4: 2.5}), 4).learning.speedup.text("ratio"))
         self.assertIn("The gradient noise scale is 300 (", " ".join(chart.remarks))
         (axes,) = chart.figure().axes
-        self.assertEqual([line.get_text() for line in axes.get_legend().get_texts()], ["ideal", "throughput", "learning"])
+        self.assertEqual([line.get_text() for line in axes.get_legend().get_texts()],
+                         ["ideal", "throughput", "learning"])
         lines = [list(map(float, line.get_ydata())) for line in axes.lines if len(line.get_ydata()) == 3]
         points = [point(study({1: 8, 2: 4.1, 4: 2.5}), ranks) for ranks in (1, 2, 4)]
-        for wanted in ([1, 2, 4], [f.epoch_view.speedup.value for f in points], [f.learning.speedup.value for f in points]):
+        for wanted in ([1, 2, 4], [f.epoch_view.speedup.value for f in points],
+                       [f.learning.speedup.value for f in points]):
             self.assertIn(wanted, lines)
 
     def test_the_headline_of_a_page(self):
@@ -262,7 +271,8 @@ class Chart(unittest.TestCase):
     def test_none_where_both_are_equal_or_nothing_is_determined(self):
         self.assertIsNone(self.chart(study({1: 8, 4: 2.5}, strong=True)))
         self.assertIsNone(self.chart(study({1: 8, 4: 2.5}, None)))
-        self.assertIsNone(self.chart([named(made_run(ranks=ranks, epochs=(9, 8 / ranks)), f"p{ranks}") for ranks in (1, 2)]))
+        self.assertIsNone(self.chart([named(made_run(ranks=ranks, epochs=(9, 8 / ranks)), f"p{ranks}")
+                                      for ranks in (1, 2)]))
 
 
 class Speedup(unittest.TestCase):
@@ -274,13 +284,15 @@ class Speedup(unittest.TestCase):
         differ = self.said({1: 8, 4: 2.5}, (100.0, 95.0, 105.0))
         self.assertAlmostEqual(differ.figures["learning_speedup"].value, 3.2 * 2 / 5)
         self.assertIn("the speedup of throughput is 3.20, that of learning 1.28 (", differ.text)
-        self.assertIn("a step of 400 images teaches as much as 1.60 (1.58 to 1.62) steps of 100 and costs 4 times the images", differ.text)
-        self.assertIn("100 images (96 to 104), by 2 runs with global batches of 400 images in epoch 2, the last that all have", differ.text)
+        self.assertIn("a step of 400 images teaches as much as 1.60 (1.58 to 1.62) steps of 100 and costs 4 "
+                      "times the images", differ.text)
+        self.assertIn("100 images (96 to 104), by 2 runs with global batches of 400 images in epoch 2, the "
+                      "last that all have", differ.text)
         self.assertIsNone(self.said({1: 8, 4: 2.5}, (1e6, 9e5, 1.1e6)))
 
     def test_the_interval_of_the_noise_scale_counts(self):
-        # Two runs narrow an interval by sqrt(2): up to 300 + 3e5 or 3e6 images. Learning gains at most 0.9990 or 0.9999 of
-        # throughput, whose repeats differ by 0.1 %.
+        # Two runs narrow an interval by sqrt(2): up to 300 + 3e5 or 3e6 images. Learning gains at most 0.9990 or 0.9999
+        # of throughput, whose repeats differ by 0.1 %.
         self.assertIsNotNone(self.said({1: 8, 4: 2.5}, (300.0, 280.0, 1e5)))
         self.assertIsNone(self.said({1: 8, 4: 2.5}, (300.0, 280.0, 3e6)))
 
@@ -298,12 +310,14 @@ class Speedup(unittest.TestCase):
 
     def test_why_it_is_not_determined_and_what_helps(self):
         text = self.said({1: 8, 4: 2.5}, None).text
-        self.assertEqual(text, "How much faster 4 ranks learn is not determined: too few steps were measured (train more images, or "
-                               "measure more of their steps (--noise-scale 1)).")  # fmt: skip
+        self.assertEqual(text, "How much faster 4 ranks learn is not determined: too few steps were measured (train "
+                               "more images, or measure more of their steps (--noise-scale 1)).")  # fmt: skip
         self.assertIsNone(self.said({1: 8, 4: 2.5}, None, strong=True))
 
     def test_runs_that_may_not_conclude_say_nothing(self):
-        for change in (disturb, lambda run: setattr(run.summary, "full_step", run.summary.full_step.__class__(slowest=spread_of([0.1]), steps=2))):
+        for change in (disturb,
+                       lambda run: setattr(run.summary, "full_step",
+                                           run.summary.full_step.__class__(slowest=spread_of([0.1]), steps=2))):
             runs = study({1: 8, 4: 2.5}, (100.0, 95.0, 105.0))
             self.assertIsNotNone(by_code(runs, "learning-speedup"))
             change(runs[-1])
@@ -325,13 +339,16 @@ class Rates(unittest.TestCase):
 
     def test_the_words(self):
         above, below, unsure = (self.side(*ends)[1] for ends in ((200, 210), (800, 820), (390, 410)))
-        self.assertTrue(above.startswith("The global batch of 4 ranks, 400 images, is above the gradient noise scale, 205 images (200 "
-                                         "to 210): there the learning rate should no longer grow like the batch."), above)  # fmt: skip
-        self.assertIn("Linear scaling (--scale-lr linear) makes it 4 times that of 100 images; by the noise scale about 2.02 (2.00 to "
-                      "2.03) times are best for plain SGD.", above)  # fmt: skip
-        self.assertIn("400 images, is not above the gradient noise scale, 810 images (800 to 820): up to about there", below)
+        self.assertTrue(above.startswith("The global batch of 4 ranks, 400 images, is above the gradient noise scale, "
+                                         "205 images (200 to 210): there the learning rate should no longer grow "
+                                         "like the batch."), above)  # fmt: skip
+        self.assertIn("Linear scaling (--scale-lr linear) makes it 4 times that of 100 images; by the noise scale "
+                      "about 2.02 (2.00 to 2.03) times are best for plain SGD.", above)  # fmt: skip
+        self.assertIn("400 images, is not above the gradient noise scale, 810 images (800 to 820): up to about there",
+                      below)
         self.assertIn("about 3.01 (3.00 to 3.02) times are best", below)
-        self.assertTrue(unsure.startswith("Whether the global batch of 4 ranks, 400 images, is above the gradient noise scale"), unsure)
+        self.assertTrue(unsure.startswith("Whether the global batch of 4 ranks, 400 images, is above the "
+                                          "gradient noise scale"), unsure)
 
     def test_none_where_the_batch_stays_or_nothing_is_determined(self):
         self.assertIsNone(by_code(study({1: 8, 4: 2.5}, strong=True), "learning-rate"))
@@ -345,15 +362,15 @@ class OneRun(unittest.TestCase):
 
     def test_what_a_step_teaches(self):
         self.assertEqual(self.said((100, 90, 110), (408, 350, 500)).text,
-                         "The gradient noise scale is 408 images (350 to 500) in epoch 2: a step of 1,024 images teaches as much as 2.99 "
-                         "(2.78 to 3.30) steps of 128 and costs 8 times the images.")  # fmt: skip
+                         "The gradient noise scale is 408 images (350 to 500) in epoch 2: a step of 1,024 images "
+                         "teaches as much as 2.99 (2.78 to 3.30) steps of 128 and costs 8 times the images.")  # fmt: skip
         self.assertIn("a step of 128 images teaches as much as", self.said((408, 350, 500), ranks=1, parts=2).text)
         self.assertIn("steps of 64 and costs 2 times", self.said((408, 350, 500), ranks=1, parts=2).text)
 
     def test_why_it_is_not_determined(self):
         text = self.said(None, ranks=1, reason="one part a step").text
-        self.assertEqual(text, "The gradient noise scale is not determined: each step was one part, so there is no second batch size to "
-                               "compare it with (train with --accumulate 2 or on several ranks).")  # fmt: skip
+        self.assertEqual(text, "The gradient noise scale is not determined: each step was one part, so there is no "
+                               "second batch size to compare it with (train with --accumulate 2 or on several ranks).")  # fmt: skip
 
     def test_a_batch_that_ranks_do_not_share_equally_is_compared_in_whole_images(self):
         for ranks, batch, other in ((2, 33, 16), (1, 33, 16), (1, 1, 1), (4, 130, 32)):

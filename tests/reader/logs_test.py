@@ -267,7 +267,8 @@ class Tables(LogCase):
 
     def test_runs_are_those_of_each_number_of_ranks(self):
         runs = self.runs(TABLE)
-        self.assertEqual([(run.ranks, run.global_batch, run.images, [epoch.steps for epoch in run.epochs]) for run in runs],
+        self.assertEqual([(run.ranks, run.global_batch, run.images, [epoch.steps for epoch in run.epochs])
+                          for run in runs],
                          [(1, 32, 96, [3, 3, 3]), (2, 64, 96, [2, 2])])
         self.assertEqual(runs[0].epochs[0].seconds, Estimate(2.5, 2.45, 2.55))
         (series,) = make_series(read_keras_log(self.log(TABLE, model="resnet20")))

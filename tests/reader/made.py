@@ -17,8 +17,8 @@ def _steps(kind, phases, steps, wait, transfer, add):
 
 def made_run(model="net", ranks=1, rank_batch=10, images=100, epochs=(1.5, 1.0), step=0.1, phases=None, wait=0.0,
              transfer=0.0, add=0.0, threads=1, cores=1.0, full_steps=10):
-    """epochs: seconds; step: seconds of a full step, of which the steady epochs have `full_steps`; phases: seconds of an
-    epoch; wait, transfer, add: seconds per step."""
+    """epochs: seconds; step: seconds of a full step, of which the steady epochs have `full_steps`; phases: seconds of
+    an epoch; wait, transfer, add: seconds per step."""
     phases = phases or {}
     run = RunResult(model=model, image_size=32, outcome="completed", train_images=images,
                     global_batch=ranks * rank_batch, rank_batches=[rank_batch] * ranks, memory_bytes=1e6)
@@ -41,7 +41,8 @@ def made_run(model="net", ranks=1, rank_batch=10, images=100, epochs=(1.5, 1.0),
 
 
 def with_noise(run, *scales, parts=None, steps=10, norm=0.5, reason="few steps"):
-    """The run, whose last epochs have these noise scales, each (value, low, high); None: for this `reason` not determined."""
+    """The run, whose last epochs have these noise scales, each (value, low, high); None: for this `reason` not
+    determined."""
     run.options["noise-scale"] = 1
     parts = run.world_size() if parts is None else parts
     for number, epoch in enumerate(run.epochs, 1):

@@ -1,5 +1,5 @@
-"""Made run directories whose every number follows from the times of single steps: run.json, steps.csv and epochs.csv as the
-program writes them. The sums here are written out plainly, as a truth of their own."""
+"""Made run directories whose every number follows from the times of single steps: run.json, steps.csv and epochs.csv as
+the program writes them. The sums here are written out plainly, as a truth of their own."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,8 @@ HEADER = ("epoch,step,rank,samples,global_samples,seconds," + ",".join(PHASES) +
           "gradient_norm2")
 EPOCHS_HEADER = ("epoch,ranks,steps,samples,loss,accuracy,val_loss,val_accuracy,learning_rate,seconds,val_seconds,"
                  "images_per_second,images_per_second_per_rank,resumed_at_step,"
-                 + ",".join(f"{name}_seconds" for name in PHASES) + ",joules,noise_scale,noise_scale_low,noise_scale_high,"
+                 + ",".join(f"{name}_seconds"
+                            for name in PHASES) + ",joules,noise_scale,noise_scale_low,noise_scale_high,"
                  "learning_efficiency")
 HASH = "0123456789abcdef"
 
@@ -24,8 +25,10 @@ def even_times(epoch, step, rank):
 
 def noise_json(batch, parts, steps, scale, low, high, gradient_norm2=0.5):
     """`gradient_noise` of an epoch with this noise scale."""
-    return {"scale": scale, "low": low, "high": high, "gradient_norm2": gradient_norm2, "variance": scale * gradient_norm2,
-            "batch": batch, "parts": parts, "steps": steps, "learning_efficiency": scale / (scale + batch), "reason": None}
+    return {"scale": scale, "low": low, "high": high, "gradient_norm2": gradient_norm2,
+            "variance": scale * gradient_norm2,
+            "batch": batch, "parts": parts, "steps": steps, "learning_efficiency": scale / (scale + batch),
+            "reason": None}
 
 
 def no_noise_json(batch, parts, steps, reason):
@@ -36,7 +39,8 @@ def no_noise_json(batch, parts, steps, reason):
 
 
 def spread(values):
-    return dict(vars(spread_of(values)), **{} if values else dict.fromkeys(("min", "mean", "median", "p90", "max", "deviation")))
+    return dict(vars(spread_of(values)),
+                **{} if values else dict.fromkeys(("min", "mean", "median", "p90", "max", "deviation")))
 
 
 def range_of(values):
@@ -45,9 +49,9 @@ def range_of(values):
 
 
 class MadeRun:
-    """`times(epoch, step, rank)` gives the seconds of phases; epochs, steps count from 1, ranks from 0. `images` of an epoch
-    make full steps of sum(parts), and a partial one of the rest. `noise(epoch)` gives what was measured of the gradient's
-    noise, or None."""
+    """`times(epoch, step, rank)` gives the seconds of phases; epochs, steps count from 1, ranks from 0. `images` of an
+    epoch make full steps of sum(parts), and a partial one of the rest. `noise(epoch)` gives what was measured of the
+    gradient's noise, or None."""
 
     def __init__(self, parts=(10,), epochs=3, images=60, times=even_times, model="resnet20", backend="cpu", hosts=None,
                  options=None, busy=None, flops=242e6, started_at="2024-05-06T07:08:09Z", timed=None, noise=None):
@@ -80,8 +84,10 @@ class MadeRun:
         seconds = [self.seconds(epoch, step, rank) for step in full]
         own = [self.seconds(epoch, step, rank) - self.phases(epoch, step, rank)["all_reduce"] for step in full]
         busy, wait, add = (sum(self.busy(epoch, step, rank)[part] for step in self.steps) for part in range(3))
-        return {"rank": rank, "seconds": sum(sums.values()), "samples": sum(self.samples(step, rank) for step in self.steps),
-                "phases": sums, "all_reduce_busy": busy, "all_reduce_wait": wait, "all_reduce_add": add, "prepare_busy": 0.0,
+        return {"rank": rank, "seconds": sum(sums.values()),
+                "samples": sum(self.samples(step, rank) for step in self.steps),
+                "phases": sums, "all_reduce_busy": busy, "all_reduce_wait": wait, "all_reduce_add": add,
+                "prepare_busy": 0.0,
                 "copy_busy": 0.0, "copy_bytes": 0.0, "core_share": 0.99 if self.backend == "cpu" else None,
                 "full_step_seconds": spread(seconds), "full_step_compute_seconds": spread(own)}
 
@@ -116,11 +122,13 @@ class MadeRun:
 
     def efficiency_json(self, epoch):
         """The replay of docs/metrics.md on an ideal network."""
-        useful = [sum(self.seconds(epoch, step, rank) - self.phases(epoch, step, rank)["all_reduce"] for step in self.steps)
+        useful = [sum(self.seconds(epoch, step, rank) - self.phases(epoch, step, rank)["all_reduce"]
+                      for step in self.steps)
                   for rank in self.ranks]
         clocks = [0.0] * len(self.ranks)
         for step in self.steps:
-            after = [self.phases(epoch, step, r)["optimizer"] + self.phases(epoch, step, r)["other"] for r in self.ranks]
+            after = [self.phases(epoch, step, r)["optimizer"] + self.phases(epoch, step, r)["other"]
+                     for r in self.ranks]
             own = [self.seconds(epoch, step, r) - self.phases(epoch, step, r)["all_reduce"] for r in self.ranks]
             summed = max(clock + mine - end for clock, mine, end in zip(clocks, own, after))
             clocks = [summed + end for end in after]
@@ -134,14 +142,15 @@ class MadeRun:
         computes = self.backend != "timed"
         return {"epoch": epoch, "steps": len(self.steps), "batch_per_rank": self.parts, "resumed_at_step": None,
                 "loss": 2.3 / epoch if computes else None, "accuracy": 0.1 * epoch if computes else None,
-                "samples": self.images, "val_loss": None, "val_accuracy": None, "val_samples": None, "val_seconds": None,
+                "samples": self.images, "val_loss": None, "val_accuracy": None, "val_samples": None,
+                "val_seconds": None,
                 "learning_rate": 0.1, "seconds": seconds, "images_per_second": self.images / seconds,
                 "images_per_second_per_rank": self.images / seconds / len(self.ranks), "parameter_hash": HASH,
                 "phases": {name: range_of([rank["phases"][name] for rank in ranks]) for name in PHASES},
                 "full_step_seconds": full_spread, "partial_step_seconds": partial_spread, "full_step": full,
                 "partial_step": partial, "communication": self.communication_json([epoch]), "input": None,
-                "efficiency": self.efficiency_json(epoch), "ranks": ranks, "energy": {"joules": None, "host_joules": None},
-                "gradient_noise": self.noise(epoch)}
+                "efficiency": self.efficiency_json(epoch), "ranks": ranks,
+                "energy": {"joules": None, "host_joules": None}, "gradient_noise": self.noise(epoch)}
 
     def summary_json(self):
         steady = list(self.numbers)[1:] or list(self.numbers)
@@ -151,23 +160,27 @@ class MadeRun:
         return {"outcome": "completed", "failure": None, "diverged": False, "epochs_completed": len(self.numbers),
                 "steady_epoch_seconds": middle, "steady_images_per_second": self.images / middle,
                 "steady_includes_warm_up": len(self.numbers) == 1, "steady_full_step_seconds": full_spread,
-                "steady_full_step": full, "steady_communication": self.communication_json(steady), "startup_seconds": 0.75,
+                "steady_full_step": full, "steady_communication": self.communication_json(steady),
+                "startup_seconds": 0.75,
                 "training_seconds": training, "evaluation_seconds": 0.0, "total_seconds": training + 1.0,
                 "seconds_to_target": None}
 
     def words(self):
-        return {"model": self.model, "backend": self.backend, "epochs": len(self.numbers), "lr": 0.1, "precision": "fp32",
+        return {"model": self.model, "backend": self.backend, "epochs": len(self.numbers), "lr": 0.1,
+                "precision": "fp32",
                 "batch-per-rank": self.batch // len(self.parts), "global-batch": 0, "balance": "equal", **self.options}
 
     def ranks_json(self):
-        return [{"rank": rank, "local_rank": rank, "host": self.hosts[rank], "backend": self.backend, "device": "Processor A",
+        return [{"rank": rank, "local_rank": rank, "host": self.hosts[rank], "backend": self.backend,
+                 "device": "Processor A",
                  "uuid": None, "threads": 1, "cores": 1.0, "memory_bytes": 10_000_000 + rank} for rank in self.ranks]
 
     def document(self):
         """run.json."""
         return {
             "schema": "rueda-run", "schema_version": 1, "command_line": f"rueda train --model {self.model}",
-            "started_at": self.started_at, "outcome": "completed", "versions": {"rueda": "1.0.0", "MPI": "Open MPI 4.1.4"},
+            "started_at": self.started_at, "outcome": "completed",
+            "versions": {"rueda": "1.0.0", "MPI": "Open MPI 4.1.4"},
             "working_directory": "/somewhere", "config": self.words(),
             "model": {"name": self.model, "image_size": 32, "classes": 10, "trainable_parameters": 269_722,
                       "non_trainable_parameters": 1_376, "train_flops_per_image": self.flops},
@@ -183,14 +196,16 @@ class MadeRun:
 
     def ranks_csv(self):
         spread = ("min", "mean", "median", "p90", "max", "deviation")
-        sums = ("all_reduce_busy", "all_reduce_wait", "all_reduce_add", "prepare_busy", "copy_busy", "copy_bytes", "core_share")
+        sums = ("all_reduce_busy", "all_reduce_wait", "all_reduce_add", "prepare_busy", "copy_busy", "copy_bytes",
+                "core_share")
         spreads = ("full_step_seconds", "full_step_compute_seconds")
         lines = [",".join(["epoch", "rank", "batch", "samples", "seconds", *PHASES, *sums, "joules", "full_steps",
                            *(f"{name}_{part}" for name in spreads for part in spread)])]
         for epoch in self.numbers:
             for rank in self.ranks:
                 row = self.rank_json(epoch, rank)
-                values = [epoch, rank, self.parts[rank], row["samples"], row["seconds"], *(row["phases"][name] for name in PHASES),
+                values = [epoch, rank, self.parts[rank], row["samples"], row["seconds"],
+                          *(row["phases"][name] for name in PHASES),
                           *(row.get(name) for name in sums), None, row[spreads[0]]["count"],
                           *(row[name][part] for name in spreads for part in spread)]
                 lines.append(",".join("nan" if value is None else repr(value) for value in values))
@@ -219,8 +234,10 @@ class MadeRun:
                 for rank in self.ranks:
                     busy, wait, add = self.busy(epoch, step, rank)
                     phases = self.phases(epoch, step, rank)
-                    values = [epoch, step, rank, self.samples(step, rank), sum(self.samples(step, r) for r in self.ranks),
-                              self.seconds(epoch, step, rank), *phases.values(), busy, add, 2.3, 0.1, 0.1, 0, 0, 0, wait]
+                    values = [epoch, step, rank, self.samples(step, rank),
+                              sum(self.samples(step, r) for r in self.ranks),
+                              self.seconds(epoch, step, rank), *phases.values(), busy, add, 2.3, 0.1, 0.1,
+                              0, 0, 0, wait]
                     measured = [len(self.parts), 0.75, 0.5] if rank == 0 and self.noise(epoch) else [None] * 3
                     lines.append(",".join("" if value is None else repr(value) for value in values + measured))
         return "\n".join(lines) + "\n"
@@ -228,11 +245,12 @@ class MadeRun:
     def epochs_csv(self):
         lines = [EPOCHS_HEADER]
         for epoch in map(self.epoch_json, self.numbers):
-            values = [epoch[name] for name in ("epoch", "steps", "samples", "loss", "accuracy", "learning_rate", "seconds",
+            values = [epoch[name]
+                      for name in ("epoch", "steps", "samples", "loss", "accuracy", "learning_rate", "seconds",
                                                "images_per_second", "images_per_second_per_rank")]
             number, steps, samples, loss, accuracy, rate, seconds, images, each = values
-            row = [number, len(self.ranks), steps, samples, loss, accuracy, None, None, rate, seconds, None, images, each, None,
-                   *(epoch["phases"][name]["mean"] for name in PHASES), None]
+            row = [number, len(self.ranks), steps, samples, loss, accuracy, None, None, rate, seconds, None,
+                   images, each, None, *(epoch["phases"][name]["mean"] for name in PHASES), None]
             noise = epoch["gradient_noise"] or {}
             row += [noise.get(name) for name in ("scale", "low", "high", "learning_efficiency")]
             lines.append(",".join("" if value is None else repr(value) for value in row))

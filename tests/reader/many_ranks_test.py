@@ -39,7 +39,8 @@ class ManyRanks(Folder):
             runs = [read_run(getattr(one, kind)(self.folder / kind / f"of-{ranks}")) for ranks, one in made.items()]
             for run in runs:  # so that rows are asked
                 (run.file.parent / "steps.csv").unlink()
-            pages.append(repr([[waiting_of(run), measured_costs(run, {}), RunNoise(run).relative_spread()] for run in runs]))
+            pages.append(repr([[waiting_of(run), measured_costs(run, {}), RunNoise(run).relative_spread()]
+                               for run in runs]))
         self.assertEqual(*pages)
 
     def test_without_a_readable_file_nothing_is_known_of_ranks(self):

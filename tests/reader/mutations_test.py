@@ -22,7 +22,8 @@ from reader import report, start  # noqa: E402
 from reader.predict import command as predict  # noqa: E402
 
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
-EDGES = (None, True, -1, 0, 1, 0.5, 1e-300, 1e300, 2**63, -(2**63), "", "x", "\x1b[2J", "1e999", [], [[]], {}, [None], {"": 0})
+EDGES = (None, True, -1, 0, 1, 0.5, 1e-300, 1e300, 2**63, -(2**63), "", "x", "\x1b[2J", "1e999", [], [[]], {},
+         [None], {"": 0})
 RAW = (b"", b"0", b"-1", b"1e999", b"NaN", b"null", b"[", b"}", b'"', b"\x00", b"\xff", b"\n", b"9" * 400)
 
 
@@ -83,8 +84,8 @@ class Mutations(unittest.TestCase):
         self.assertGreater(refused, 0)
 
     def test_a_run(self):
-        self.check("run_json", "run.json", lambda path: [str(path), "--plots", "off", "--out", str(self.folder / "out")],
-                   report.main, 40)
+        self.check("run_json", "run.json",
+                   lambda path: [str(path), "--plots", "off", "--out", str(self.folder / "out")], report.main, 40)
 
     def test_a_failed_attempt(self):
         self.check("attempt_json", "attempt.json", lambda path: [str(path), "--plots", "off"], report.main, 80)

@@ -23,7 +23,8 @@ def times_of(ranks, repeat):
     def times(epoch, step, rank):
         late = 0.002 if rank == ranks - 1 and ranks > 1 else 0.0
         waits = 0.0 if ranks == 1 else 0.003 - late
-        return {"forward": 0.01 + 1e-4 * repeat + 1e-5 * epoch, "backward": 0.02 + late, "all_reduce": waits, "optimizer": 0.001}
+        return {"forward": 0.01 + 1e-4 * repeat + 1e-5 * epoch, "backward": 0.02 + late, "all_reduce": waits,
+                "optimizer": 0.001}
 
     return times
 
@@ -35,7 +36,8 @@ class Study(unittest.TestCase):
         self.folder = Path(scratch.name)
         for ranks in (1, 2, 4):
             for repeat in (1, 2):
-                made = MadeRun(parts=(12,) * ranks, images=108, times=times_of(ranks, repeat), started_at=f"2024-05-0{ranks}T07:0{repeat}:09Z")
+                made = MadeRun(parts=(12,) * ranks, images=108, times=times_of(ranks, repeat),
+                               started_at=f"2024-05-0{ranks}T07:0{repeat}:09Z")
                 made.write(self.folder / "study" / "runs" / f"p{ranks}_r{repeat}")
 
 
@@ -62,7 +64,8 @@ class Tables(Study):
         self.assertTrue((abs(epochs[phases].sum(axis=1) - epochs["seconds"]) < 1e-9).all())
 
     def test_noise(self):
-        made = MadeRun(parts=(12, 12), images=108, noise=lambda epoch: noise_json(24, 2, 5, 90.0, 80.0, 99.0) if epoch > 1 else None)
+        made = MadeRun(parts=(12, 12), images=108,
+                       noise=lambda epoch: noise_json(24, 2, 5, 90.0, 80.0, 99.0) if epoch > 1 else None)
         made.write(self.folder / "noisy")
         loaded = load(self.folder / "noisy")
         row = loaded.epochs.loc[("noisy", 2)]
@@ -84,7 +87,8 @@ class Tables(Study):
     def test_points(self):
         points = self.loaded.points.loc["s1"]
         self.assertEqual(list(points["repeats"]), [2, 2, 2])
-        self.assertAlmostEqual(points.loc[2, "speedup"], points.loc[1, "epoch_seconds"] / points.loc[2, "epoch_seconds"])
+        self.assertAlmostEqual(points.loc[2, "speedup"],
+                               points.loc[1, "epoch_seconds"] / points.loc[2, "epoch_seconds"])
         self.assertTrue((points["speedup_low"] <= points["speedup"]).all())
         self.assertAlmostEqual(points.loc[4, "all_reduce_transfer"], 3 * 0.001)
         self.assertAlmostEqual(points.loc[4, "all_reduce_waiting"], 3 * 0.002 * 3 / 4)

@@ -35,7 +35,8 @@ REFERENCE = Scenario(SCHEDULE, 1, 100, IMAGES)
 def forecast(ranks, batch, seconds, share=math.nan, images=IMAGES):
     """`batch` of all ranks; an epoch takes so many seconds."""
     steps = images // batch
-    return EpochForecast(Scenario(SCHEDULE, ranks, batch, images), steps, images - steps * batch, StepForecast(seconds / steps if steps else seconds),
+    return EpochForecast(Scenario(SCHEDULE, ranks, batch, images), steps, images - steps * batch,
+                         StepForecast(seconds / steps if steps else seconds),
                          StepForecast(), seconds, PlusMinus(share, share, share))  # fmt: skip
 
 
@@ -97,20 +98,23 @@ class Advice(unittest.TestCase):
     def table(self, rows, scale=exactly(400.0), batches=(50, 100, 200), compute=ComputeModel(per_image=1e-4), **more):
         one = progress_of(forecast(1, 100, 3.0), REFERENCE, scale)
         noise = NetworkNoise(scale, 4, 3, (100, 400))
-        return learning_table(rows, one, noise, list(batches), compute, more.pop("price", Price()), more.pop("watts", None), **more)
+        return learning_table(rows, one, noise, list(batches), compute, more.pop("price", Price()),
+                              more.pop("watts", None), **more)
 
     def rows(self, scale=exactly(400.0)):
-        return [progress(1, 100, 3.0, scale), progress(2, 200, 1.6, scale), progress(2, 100, 2.0, scale), progress(4, 200, 1.2, scale),
-                progress(4, 400, 0.92, scale)]  # fmt: skip
+        return [progress(1, 100, 3.0, scale), progress(2, 200, 1.6, scale), progress(2, 100, 2.0, scale),
+                progress(4, 200, 1.2, scale), progress(4, 400, 0.92, scale)]  # fmt: skip
 
     def test_the_soonest_and_the_cheapest_are_proposed_with_reasons(self):
         table = self.table(self.rows())
         notes = table.notes
         # On 4 ranks 1.2 epochs of 1.2 s, or 1.6 of 0.92 s; 64 steps of 18.75 ms, of which 50 images take 5 ms.
-        self.assertTrue(notes[0].startswith("Soonest: --batch-per-rank 50 on P = 4 (--global-batch 200): 1.440 s; learning efficiency is "
-                                            "66.7 % and lower with larger batches; 73.3 % of a step's time does not depend on"), notes[0])  # fmt: skip
+        self.assertTrue(notes[0].startswith("Soonest: --batch-per-rank 50 on P = 4 (--global-batch 200): 1.440 s; "
+                                            "learning efficiency is 66.7 % and lower with larger batches; 73.3 % of a "
+                                            "step's time does not depend on"), notes[0])  # fmt: skip
         self.assertIn("No smaller batch was run, and one may be better.", notes[0])
-        self.assertTrue(notes[1].startswith("Lowest cost: --batch-per-rank 100 on P = 1 (--global-batch 100): 0.000833 rank-hours"), notes[1])
+        self.assertTrue(notes[1].startswith("Lowest cost: --batch-per-rank 100 on P = 1 (--global-batch 100): "
+                                            "0.000833 rank-hours"), notes[1])
         self.assertNotIn("was run, and one", notes[1])
         self.assertEqual([row["ranks"] for row in table.row_objects()], [1, 2, 4])
         self.assertEqual([row["batch_per_rank"] for row in table.row_objects()], [100, 100, 50])
@@ -131,32 +135,37 @@ class Advice(unittest.TestCase):
         def said(*seconds):
             return self.table([progress(2**index, 100, one) for index, one in enumerate(seconds)]).notes[2]
 
-        self.assertEqual(said(4, 2, 1.91), "From P = 2 on another rank brings nothing: no larger P in the table is there more than 5 % "
+        self.assertEqual(said(4, 2, 1.91),
+                         "From P = 2 on another rank brings nothing: no larger P in the table is there more than 5 % "
                                            "sooner.")  # fmt: skip
         self.assertEqual(said(4, 2, 1.90), "More ranks are sooner there up to P = 4, the most in the table.")
 
     def test_what_the_interval_of_the_noise_scale_leaves_open(self):
-        # With n = 100 the larger batch takes 2.5 epochs of 0.92 s and the smaller 1.5 of 1.2 s; with n = 3000 1.10 and 1.03.
+        # With n = 100 the larger batch takes 2.5 epochs of 0.92 s and the smaller 1.5 of 1.2 s; with n = 3000 1.10 and
+        # 1.03.
         wide, narrow = Estimate(400, 100, 3000), Estimate(400, 390, 410)
-        self.assertIn("Soonest: --batch-per-rank 50 on P = 4 (--global-batch 200), or --batch-per-rank 100 on P = 4 (--global-batch 400), by "
-                      "the interval of the noise scale: 1.440 s (", self.table(self.rows(wide), wide).notes[0])  # fmt: skip
+        self.assertIn("Soonest: --batch-per-rank 50 on P = 4 (--global-batch 200), or --batch-per-rank 100 on P = 4 "
+                      "(--global-batch 400), by the interval of the noise scale: 1.440 s (",
+                      self.table(self.rows(wide), wide).notes[0])  # fmt: skip
         self.assertNotIn(", or", self.table(self.rows(narrow), narrow).notes[0])
 
         def said(scale):
-            return self.table([progress(1, 100, 3.0, scale), progress(2, 200, 2.4, scale), progress(4, 400, 1.5, scale)], scale).notes[2]
+            return self.table([progress(1, 100, 3.0, scale), progress(2, 200, 2.4, scale),
+                               progress(4, 400, 1.5, scale)], scale).notes[2]
 
         # 3, 2.88 and 2.4 s; with n = 100 3, 3.6 and 3.75; with n = 3000 3, 2.48 and 1.65.
-        self.assertEqual(said(wide), "More ranks are sooner there up to P = 4, the most in the table. By the interval of the noise scale that "
-                                     "may end at P = 1.")  # fmt: skip
+        self.assertEqual(said(wide), "More ranks are sooner there up to P = 4, the most in the table. By the interval "
+                                     "of the noise scale that may end at P = 1.")  # fmt: skip
         self.assertEqual(said(narrow), "More ranks are sooner there up to P = 4, the most in the table.")
         low = Estimate(120, 100, 3000)  # 3, 3.49 and 3.55 s
-        self.assertEqual(said(low), "From P = 1 on (1 to 4 by the interval of the noise scale) another rank brings nothing: no larger P in the "
-                                    "table is there more than 5 % sooner.")  # fmt: skip
+        self.assertEqual(said(low), "From P = 1 on (1 to 4 by the interval of the noise scale) another rank brings "
+                                    "nothing: no larger P in the table is there more than 5 % sooner.")  # fmt: skip
 
     def test_nothing_is_proposed_from_runs_that_may_not_conclude(self):
         table = self.table(self.rows(), why_not="No number of ranks is recommended.")
         self.assertEqual(table.notes[0], "No number of ranks is recommended.")
-        self.assertFalse([note for note in table.notes if note.startswith(("Soonest", "Lowest", "From P", "More ranks"))])
+        self.assertFalse([note
+                          for note in table.notes if note.startswith(("Soonest", "Lowest", "From P", "More ranks"))])
 
     def test_price_and_energy(self):
         row = self.table(self.rows(), price=Price(2.0), watts=(300.0, "GPUs")).row_objects()[2]
@@ -187,7 +196,8 @@ SUM = 0.006  # seconds of a ring of two ranks
 
 def times_of(batch):
     """5 ms and 0.2 ms an image."""
-    return lambda epoch, step, rank: {"forward": (0.005 + 2e-4 * batch) / 3, "backward": (0.005 + 2e-4 * batch) * 2 / 3, "optimizer": 0.002}
+    return lambda epoch, step, rank: {"forward": (0.005 + 2e-4 * batch) / 3, "backward": (0.005 + 2e-4 * batch) * 2 / 3,
+                                      "optimizer": 0.002}
 
 
 class Command(unittest.TestCase):
@@ -205,7 +215,8 @@ class Command(unittest.TestCase):
             return noise_json(batch * ranks, ranks, 20, scale, 0.9 * scale, 1.2 * scale)
 
         MadeRun(**{"parts": (batch,) * ranks, "images": 3200, "epochs": 3, "times": times_of(batch), "noise": noise,
-                   "options": {"noise-scale": 1, "overlap": "off"}, **more}).write(self.folder / f"p{ranks}-b{batch}")  # fmt: skip
+                   "options": {"noise-scale": 1, "overlap": "off"},
+                   **more}).write(self.folder / f"p{ranks}-b{batch}")  # fmt: skip
 
     def study(self, **more):
         for ranks in (1, 2):
@@ -215,11 +226,13 @@ class Command(unittest.TestCase):
     def predict(self, *words):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            self.assertEqual(main([str(self.folder), *self.LINK, "--goal", "learning", *words, "--json", str(self.folder / "j.json")]), 0)
+            self.assertEqual(main([str(self.folder), *self.LINK, "--goal", "learning", *words,
+                                   "--json", str(self.folder / "j.json")]), 0)
         return json.loads((self.folder / "j.json").read_text("utf-8")), " ".join(printed.getvalue().split())
 
     def refused(self, *words):
-        with self.assertRaises(Unusable) as caught, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with self.assertRaises(Unusable) as caught, contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()):
             main([str(self.folder), *self.LINK, *words])
         self.assertNotIn("\n", str(caught.exception))
         return str(caught.exception)
@@ -227,17 +240,20 @@ class Command(unittest.TestCase):
     def test_batches_between_those_that_were_run(self):
         self.study()
         shown, printed = self.predict()
-        self.assertEqual(list(shown["learning_batches"]["rows"][0]), ["ranks", "seconds_at_32", "seconds_at_64", "seconds_at_128",
+        self.assertEqual(list(shown["learning_batches"]["rows"][0]),
+                         ["ranks", "seconds_at_32", "seconds_at_64", "seconds_at_128",
                                                                       "seconds_at_160"])  # fmt: skip
         best = {row["ranks"]: row for row in shown["learning"]["rows"]}
         for row in shown["learning_batches"]["rows"]:
             times = {name: value for name, value in row.items() if name != "ranks" and value is not None}
             self.assertAlmostEqual(best[row["ranks"]]["seconds"], min(times.values()))
-        # The reference is the first run's: 160 images. On one rank no time goes to sums: a step takes t0 + t1 b and the update.
+        # The reference is the first run's: 160 images. On one rank no time goes to sums: a step takes t0 + t1 b and the
+        # update.
         seconds = {batch: (400 + batch) / (400 + 160) * 3200 / batch * (0.007 + 2e-4 * batch) for batch in (32, 160)}
         for batch, wanted in seconds.items():
             self.assertAlmostEqual(shown["learning_batches"]["rows"][0][f"seconds_at_{batch}"] / wanted, 1, places=6)
-        self.assertIn("Noise scale: 400 images (372 to 457), by 2 runs with global batches of 64 to 320 images in epoch 3", printed)
+        self.assertIn("Noise scale: 400 images (372 to 457), by 2 runs with global batches of 64 to 320 "
+                      "images in epoch 3", printed)
 
     def test_one_batch_proposes_no_other(self):
         self.write(1, 32)
@@ -247,7 +263,8 @@ class Command(unittest.TestCase):
         self.assertEqual({row["batch_per_rank"] for row in shown["learning"]["rows"]}, {32})
         self.assertIn("Only the batch that was run is compared", printed)
         self.study()
-        for words, key, value in ((("--batch-per-rank", "64"), "batch_per_rank", 64), (("--global-batch", "64"), "global_batch", 64)):
+        for words, key, value in ((("--batch-per-rank", "64"), "batch_per_rank", 64),
+                                  (("--global-batch", "64"), "global_batch", 64)):
             shown, printed = self.predict(*words)
             self.assertEqual({row[key] for row in shown["learning"]["rows"]}, {value})
             self.assertNotIn("Only the batch that was run", printed)
@@ -277,9 +294,11 @@ class Command(unittest.TestCase):
     def test_no_more_images_than_an_epoch_has(self):
         self.study()
         shown, _ = self.predict("--ranks", "1,8,32,64,128")
-        self.assertEqual([row["seconds_at_160"] is None for row in shown["learning_batches"]["rows"]], [False, False, True, True, True])
+        self.assertEqual([row["seconds_at_160"] is None for row in shown["learning_batches"]["rows"]],
+                         [False, False, True, True, True])
         # 3,200 images are 25 for each of 128 ranks.
-        self.assertEqual([(row["batch_per_rank"], row["global_batch"]) for row in shown["learning"]["rows"][-2:]], [(32, 2048), (25, 3200)])
+        self.assertEqual([(row["batch_per_rank"], row["global_batch"]) for row in shown["learning"]["rows"][-2:]],
+                         [(32, 2048), (25, 3200)])
 
     def test_batches_of_equal_micro_batches_tell_no_two_costs_apart(self):
         self.study()
@@ -300,9 +319,11 @@ class Command(unittest.TestCase):
     def test_what_is_refused(self):
         self.write(1, 32)
         self.assertIn("--accumulate 2", self.refused("--goal", "learning"))
-        self.assertIn("--gradient-noise-scale is for --goal learning", self.refused_line("--gradient-noise-scale", "300"))
+        self.assertIn("--gradient-noise-scale is for --goal learning",
+                      self.refused_line("--gradient-noise-scale", "300"))
         for wrong in ("0", "-1", "1e13"):
-            self.assertIn("--gradient-noise-scale must be above 0", self.refused_line("--goal", "learning", f"--gradient-noise-scale={wrong}"))
+            self.assertIn("--gradient-noise-scale must be above 0",
+                          self.refused_line("--goal", "learning", f"--gradient-noise-scale={wrong}"))
         self.write(2, 32, options={}, noise=lambda epoch: None)
         for file in self.folder.glob("p1*/run.json"):
             file.unlink()

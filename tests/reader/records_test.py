@@ -1,4 +1,5 @@
-"""Records that say a thing twice: runs as they were written have no remark, and each forgery that a teacher met has one."""
+"""Records that say a thing twice: runs as they were written have no remark, and each forgery that a teacher met has
+one."""
 
 import json
 import shutil
@@ -19,14 +20,14 @@ NAMES = [f"resnet20_rank12_n1x{ranks}_r{repeat}" for repeat in (1, 2, 3) for ran
 
 def times_of(number):
     """Each run has times of its own."""
-    return lambda epoch, step, rank: {"forward": 0.01 + 1e-5 * number + 1e-6 * epoch + 1e-7 * step, "backward": 0.02 + 1e-4 * rank,
-                                      "all_reduce": 0.001, "optimizer": 0.001}
+    return lambda epoch, step, rank: {"forward": 0.01 + 1e-5 * number + 1e-6 * epoch + 1e-7 * step,
+                                      "backward": 0.02 + 1e-4 * rank, "all_reduce": 0.001, "optimizer": 0.001}
 
 
 def entry(name, **more):
     ranks, repeat = int(name.partition("n1x")[2][0]), int(name[-1])
-    return {"model": "resnet20", "nodes": 1, "ranks_per_node": ranks, "kind": "rank", "batch": 12, "repeat": repeat, "name": name,
-            "ranks": ranks, "sweep": None, **more}
+    return {"model": "resnet20", "nodes": 1, "ranks_per_node": ranks, "kind": "rank", "batch": 12, "repeat": repeat,
+            "name": name, "ranks": ranks, "sweep": None, **more}
 
 
 class Forgeries(unittest.TestCase):
@@ -36,12 +37,12 @@ class Forgeries(unittest.TestCase):
         self.place = Path(scratch.name) / "study"
         for number, name in enumerate(NAMES):
             ranks = entry(name)["ranks"]
-            made = MadeRun(parts=(12,) * ranks, images=60, times=times_of(number), started_at=f"2024-05-06T07:0{number}:09Z",
-                           options={"run-dir": f"study/runs/{name}"})
+            made = MadeRun(parts=(12,) * ranks, images=60, times=times_of(number),
+                           started_at=f"2024-05-06T07:0{number}:09Z", options={"run-dir": f"study/runs/{name}"})
             made.write(self.run_folder(name))
             training = made.summary_json()["training_seconds"]
-            attempt = {"schema": "rueda-attempt", "schema_version": 1, "model": "resnet20", "ranks": ranks, "batch_per_rank": 12,
-                       "global_batch": None, "exit_code": 0, "seconds": training + 2}
+            attempt = {"schema": "rueda-attempt", "schema_version": 1, "model": "resnet20", "ranks": ranks,
+                       "batch_per_rank": 12, "global_batch": None, "exit_code": 0, "seconds": training + 2}
             (self.run_folder(name) / "attempt.json").write_text(json.dumps(attempt))
         self.write_plan(series=[entry(name) for name in NAMES])
 
@@ -57,8 +58,8 @@ class Forgeries(unittest.TestCase):
 
     def check(self, *codes, contradiction=True):
         found = self.remarks()
-        self.assertEqual(sorted({remark.code for remark in found if remark.contradiction is contradiction}), sorted(codes),
-                         [remark.text for remark in found])
+        self.assertEqual(sorted({remark.code for remark in found if remark.contradiction is contradiction}),
+                         sorted(codes), [remark.text for remark in found])
         for remark in found:
             self.assertNotIn("\n", remark.text)
         return found
@@ -74,7 +75,8 @@ class Forgeries(unittest.TestCase):
 
     def test_another_noise_scale(self):
         noisy = MadeRun(parts=(12, 12), images=60, times=times_of(1), started_at="2024-05-06T07:01:09Z",
-                        options={"run-dir": f"study/runs/{NAMES[1]}"}, noise=lambda epoch: noise_json(24, 2, 3, 90.0, 80.0, 99.0))
+                        options={"run-dir": f"study/runs/{NAMES[1]}"},
+                        noise=lambda epoch: noise_json(24, 2, 3, 90.0, 80.0, 99.0))
         noisy.write(self.run_folder(NAMES[1]))
         self.assertEqual(self.remarks(), [])
 
@@ -163,7 +165,8 @@ class Forgeries(unittest.TestCase):
 
     def test_single_epochs_of_equal_length_are_no_copies_by_chance(self):
         for number in range(3):
-            MadeRun(epochs=1, started_at=f"2024-05-06T07:08:0{min(number, 1)}Z").write(self.place.with_name("single") / str(number))
+            MadeRun(epochs=1,
+                    started_at=f"2024-05-06T07:08:0{min(number, 1)}Z").write(self.place.with_name("single") / str(number))
         runs = load_study([self.place.with_name("single")]).runs
         self.assertEqual([[run.file.parent.name for run in group] for group in copies_among(runs)], [["1", "2"]])
 
@@ -187,9 +190,11 @@ class Forgeries(unittest.TestCase):
 
     def test_a_command_line_that_says_something_else(self):
         for words, options, contradicts in (
-                ("--epochs 3 --model=ResNet20 --lr 0.10 --seed 7", {}, False), ("--epochs 5", {}, True), ("--model resnet18", {}, True),
+                ("--epochs 3 --model=ResNet20 --lr 0.10 --seed 7", {}, False), ("--epochs 5", {}, True),
+                ("--model resnet18", {}, True),
                 ("--balance 3,1", {"balance": "3,1"}, False), ("--balance 3,1", {"balance": "equal"}, True),
-                ("--batch-per-rank max --backend auto --overwrite --threads 4", {}, False), ("--backend timed", {}, True)):  # fmt: skip
+                ("--batch-per-rank max --backend auto --overwrite --threads 4", {}, False),
+                ("--backend timed", {}, True)):  # fmt: skip
             def change(document, words=words, options=options):
                 document["command_line"] = "rueda train " + words
                 document["config"].update(options, balance=options.get("balance", "equal"))
@@ -219,8 +224,10 @@ class Forgeries(unittest.TestCase):
     def test_growing_batches_are_planned_by_the_first(self):
         name = "resnet20_sweep6_n1x1_r1"
         for batch in (6, 12, 24):
-            MadeRun(parts=(batch,), images=60, times=times_of(batch)).write(self.run_folder(f"resnet20_rank{batch}_n1x1_r9"))
-        sweep = dict(entry(NAMES[0]), name="resnet20_sweep6_n1x1_r9", batch=6, sweep={"first": 6, "factor": 2, "last": None})
+            MadeRun(parts=(batch,), images=60,
+                    times=times_of(batch)).write(self.run_folder(f"resnet20_rank{batch}_n1x1_r9"))
+        sweep = dict(entry(NAMES[0]), name="resnet20_sweep6_n1x1_r9", batch=6,
+                     sweep={"first": 6, "factor": 2, "last": None})
         self.write_plan(series=[entry(one) for one in NAMES] + [sweep])
         self.check()
         self.write_plan(series=[entry(one) for one in NAMES] + [dict(sweep, name=name)])
@@ -233,7 +240,8 @@ class Forgeries(unittest.TestCase):
     def test_a_hostile_plan_is_one_remark(self):
         whole = json.loads((self.place / "study.json").read_text())
         for content in ("", "[]", "[" * 5000, '{"schema": "rueda-study"}', json.dumps(dict(whole, series={})),
-                        json.dumps(dict(whole, series=[None])), json.dumps(dict(whole, series=[dict(entry(NAMES[0]), sweep=3)])),
+                        json.dumps(dict(whole, series=[None])),
+                        json.dumps(dict(whole, series=[dict(entry(NAMES[0]), sweep=3)])),
                         json.dumps(dict(whole, series=[dict(entry(NAMES[0]), sweep={"factor": 1})])),
                         json.dumps(dict(whole, series=[dict(entry(NAMES[0]), name="\x1b[2J")])),
                         json.dumps(dict(whole, series=[dict(entry(NAMES[0]), batch=1e300)]))):  # fmt: skip
@@ -243,11 +251,13 @@ class Forgeries(unittest.TestCase):
             except Unusable as error:
                 self.assertIn("study.json: ", str(error))
                 self.check("plan")
-        (self.place / "study.json").write_text(json.dumps(dict(whole, series=[dict(entry(NAMES[0]), name="../../etc")])))
+        (self.place / "study.json").write_text(json.dumps(dict(whole,
+                                                               series=[dict(entry(NAMES[0]), name="../../etc")])))
         self.check("plan-extra", "plan-missing")
 
     def test_a_hostile_table_is_one_remark(self):
-        for content in ("", "epoch\n1e300\n-1\nnan\n99999999999999999999\n", "epoch,seconds\n1,x\n", "\x00", "a" * 200_000):
+        for content in ("", "epoch\n1e300\n-1\nnan\n99999999999999999999\n", "epoch,seconds\n1,x\n", "\x00",
+                        "a" * 200_000):
             (self.run_folder(NAMES[0]) / "epochs.csv").write_text(content)
             self.check("epochs-csv")
 

@@ -30,14 +30,15 @@ from said import disturb, figures_of, named, of_parts  # noqa: E402
 POINT_KEYS = set(
     "ranks hosts rank_batch global_batch images steps repeats oversubscribed includes_warm_up disturbed epoch_seconds "
     "first_epoch_seconds full_step_seconds mean_step_seconds images_per_second images_per_second_per_rank speedup "
-    "efficiency step_speedup step_efficiency learning_speedup learning_efficiency steps_of_base karp_flatt gustafson phases "
-    "epoch_phases factors communication losses device_seconds joules watt_hours run".split()
+    "efficiency step_speedup step_efficiency learning_speedup learning_efficiency steps_of_base karp_flatt "
+    "gustafson phases epoch_phases factors communication losses device_seconds joules watt_hours run".split()
 )
 
 
 def report_of(runs):
     study, series = Study(runs=runs), figures_of(runs)
-    return report.Report("A study", "rueda", series, study_tables(study, series), findings(study, series), all_runs=runs)
+    return report.Report("A study", "rueda", series, study_tables(study, series), findings(study, series),
+                         all_runs=runs)
 
 
 def runs():
@@ -81,7 +82,8 @@ class Head(unittest.TestCase):
         self.assertEqual((measured["hosts"], measured["devices"]), (["node1"], ["CPU A"]))
         self.assertEqual((measured["from"], measured["to"]), ("2026-11-20T10:00:00Z", "2026-11-21T10:00:00Z"))
         self.assertEqual(measured["versions"][0], {"name": "rueda", "versions": ["1.0.0", "1.0.1"]})
-        self.assertEqual([one["command"] for one in measured["commands"]], ["mpirun -n 1 rueda train", "mpirun -n 2 rueda train"])
+        self.assertEqual([one["command"] for one in measured["commands"]],
+                         ["mpirun -n 1 rueda train", "mpirun -n 2 rueda train"])
 
     def test_report_md_begins_with_them(self):
         text = contents_of(report_of(runs()))[""]["report.md"].decode()
@@ -177,7 +179,8 @@ class Outputs(unittest.TestCase):
     def test_a_report_that_was_stopped_can_be_written_again(self):
         self.write(**{"": {"a": b"one", "b": b"one"}})
         writes = iter([owned.write_whole, mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))])
-        with mock.patch.object(owned, "write_whole", lambda *words: next(writes)(*words)), self.assertRaises(Failed) as caught:
+        with mock.patch.object(owned, "write_whole",
+                               lambda *words: next(writes)(*words)), self.assertRaises(Failed) as caught:
             self.write(**{"": {"a": b"two", "b": b"two"}})
         self.assertIn("No space left on device", str(caught.exception))
         self.assertEqual(((self.out / "a").read_bytes(), (self.out / "b").read_bytes()), (b"two", b"one"))
@@ -253,10 +256,11 @@ class Words(unittest.TestCase):
         with contextlib.redirect_stdout(said), self.assertRaises(SystemExit) as ended:
             report.main(["--help"])
         self.assertEqual(ended.exception.code, 0)
-        for option in ("RUN_DIR ...", "--keras-log FILE[,...]", "--published book|nyu|all", "--check DIR", "--prediction FILE",
-                       "--out DIR", "--title TEXT", "--hand-in DIR",
+        for option in ("RUN_DIR ...", "--keras-log FILE[,...]", "--published book|nyu|all", "--check DIR",
+                       "--prediction FILE", "--out DIR", "--title TEXT", "--hand-in DIR",
                        "--layout book|sa-miri|lab5|sa-miri-2021|nyu", "--plots auto|on|off", "--slides",
-                       "--purpose all|time|cost|knee|efficiency", "--efficiency PERCENT", "[auto]", "[80]"):  # fmt: skip
+                       "--purpose all|time|cost|knee|efficiency", "--efficiency PERCENT", "[auto]",
+                       "[80]"):  # fmt: skip
             self.assertIn(option, said.getvalue())
 
     def test_without_a_library_that_draws_a_report_is_written_and_says_so(self):

@@ -125,7 +125,8 @@ class RunJson(Folder):
         run = read_run(made.write(self.folder))
         self.assertEqual(run.summary.full_step.steps, 8)  # 4 of 64 images in each of two epochs
         for name in ("forward", "all_reduce", "copy"):
-            wanted = sum(made.phases(epoch, step, rank)[name] for epoch in (2, 3) for step in range(1, 5) for rank in (0, 1)) / 16
+            wanted = sum(made.phases(epoch, step, rank)[name] for epoch in (2, 3) for step in range(1, 5)
+                         for rank in (0, 1)) / 16
             self.assertAlmostEqual(run.summary.full_step.phases[name].mean, wanted)
         efficiency = run.epochs[1].efficiency
         useful = [sum(made.seconds(2, step, rank) - made.phases(2, step, rank)["all_reduce"] for step in made.steps)
@@ -193,7 +194,8 @@ class Refusals(Folder):
         whole = json.dumps(sample().document())
         for content, message in (("", "run.json: no JSON from byte 1 on; give the run.json"),
                                  (whole[:len(whole) // 2], "no JSON from byte"), ("[]", "it is no run.json"),
-                                 ('{"schema": "rueda-bench"}', "it is no run.json"), (b"\xff\xfe{", "no JSON from byte"),
+                                 ('{"schema": "rueda-bench"}', "it is no run.json"),
+                                 (b"\xff\xfe{", "no JSON from byte"),
                                  ('{"schema": "rueda-run", "schema_version": ' + "9" * 5000 + "}", "run.json: "),
                                  ("[" * 40 + "]" * 40, "more than 32 levels"), ("[" * 100_000, "more than 32 levels"),
                                  ("[NaN]", "run.json: ")):  # fmt: skip
@@ -213,7 +215,8 @@ class Refusals(Folder):
 
     def test_a_field_is_refused_with_its_place(self):
         changes = [
-            (("schema_version",), 3, "its schema_version is 3, and this rueda reads 1 to 2; read it with the rueda that wrote it"),
+            (("schema_version",), 3,
+             "its schema_version is 3, and this rueda reads 1 to 2; read it with the rueda that wrote it"),
             (("epochs", 1, "seconds"), "2 s", "epochs[1].seconds is not a number"),
             (("epochs", 1, "seconds"), 0, "epochs[1].seconds is not positive"),
             (("epochs", 1, "seconds"), 1e999, "epochs[1].seconds is out of range"),
@@ -334,10 +337,12 @@ class Evaluations(Folder):
 
     def test_others_are_refused(self):
         sample().write(self.folder)
-        for path, value, message in ((("classes",), [], "classes has no class"), (("confusion",), [[1, 1]], "row for each class"),
+        for path, value, message in ((("classes",), [], "classes has no class"),
+                                     (("confusion",), [[1, 1]], "row for each class"),
                                      (("confusion", 0), [1], "confusion[0] does not have a column"),
                                      (("val_accuracy",), None, "val_accuracy is not a number"),
-                                     (("samples", "first", 0, "label"), 2, "samples.first[0].label is not a whole number"),
+                                     (("samples", "first", 0, "label"), 2,
+                                      "samples.first[0].label is not a whole number"),
                                      (("samples", "first", 0, "rgb"), "zz", "no image of 32 x 32")):  # fmt: skip
             document = evaluation()
             set_in(document, path, value)
@@ -372,8 +377,10 @@ class Noise(Folder):
 
     def test_no_noise_scale_is_negative_infinite_or_beside_its_interval(self):
         good = made_files.noise_json(64, 2, 5, 90.0, 80.0, 110.0)
-        for wrong in ({"scale": -90.0}, {"scale": 0.0, "low": 0.0}, {"low": -1.0}, {"low": 91.0}, {"high": 89.0}, {"high": None},
-                      {"scale": "90"}, {"scale": 10**400}, {"parts": -1}, {"steps": 0.5}, {"variance": []}):  # fmt: skip
+        for wrong in ({"scale": -90.0}, {"scale": 0.0, "low": 0.0}, {"low": -1.0}, {"low": 91.0}, {"high": 89.0},
+                      {"high": None},
+                      {"scale": "90"}, {"scale": 10**400}, {"parts": -1}, {"steps": 0.5},
+                      {"variance": []}):  # fmt: skip
             document = sample(noise=lambda epoch, wrong=wrong: {**good, **wrong}).document()
             self.assertIn("epochs[0].gradient_noise", self.refusal(self.read, document), wrong)
 
@@ -389,7 +396,8 @@ class Steps(Folder):
         self.assertEqual(list(tables[2]["global_samples"][:, 0]), [64, 64, 64, 64, 40])
 
     def test_what_was_not_measured_of_the_noise_is_no_number(self):
-        sample(noise=lambda epoch: made_files.noise_json(64, 2, 5, 90, 80, 100) if epoch == 2 else None).write(self.folder)
+        sample(noise=lambda epoch: made_files.noise_json(64, 2, 5, 90, 80,
+                                                         100) if epoch == 2 else None).write(self.folder)
         tables = read_steps(self.folder / "steps.csv")
         self.assertEqual(tables[2]["part_norm2"][:, 0].tolist(), [0.75] * 5)
         for empty in (tables[2]["part_norm2"][:, 1], tables[3]["gradient_norm2"], tables[3]["parts"]):
@@ -407,7 +415,8 @@ class Steps(Folder):
     def test_nonsense_is_refused_in_one_message(self):
         head = made_files.HEADER + "\n"
         row = ",".join(["1"] * 26) + "\n"
-        for content in ("", "a,b\n1,2\n", head + row.replace("1", "x", 1).replace("x", "1") + "1,2,3\n", head + "1" * 70_000,
+        for content in ("", "a,b\n1,2\n", head + row.replace("1", "x", 1).replace("x", "1") + "1,2,3\n",
+                        head + "1" * 70_000,
                         head + "1," + "z," * 24 + "1\n", head + row.replace("1,1,1,1", "1,1,1,", 1)):  # fmt: skip
             self.assertIn("steps.csv", self.refusal(read_steps, self.write("steps.csv", content)))
         far = head + row.replace("1", "1e300", 1) + row.replace("1", "9" * 30, 1) + row.replace(",1,", ",1e300,", 1)

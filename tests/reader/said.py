@@ -37,7 +37,8 @@ def named(run, name):
 
 def runs_of(times):
     """A run for each (P, seconds of a steady epoch)."""
-    return [named(made_run(ranks=ranks, epochs=(99, seconds)), f"p{ranks}-{n}") for n, (ranks, seconds) in enumerate(times)]
+    return [named(made_run(ranks=ranks, epochs=(99, seconds)), f"p{ranks}-{n}")
+            for n, (ranks, seconds) in enumerate(times)]
 
 
 def of_parts(ranks, backward, all_reduce, **more):

@@ -14,7 +14,8 @@ from reader.runs.epochs import EfficiencySeconds, RankFigures  # noqa: E402
 from reader.runs.run import TimedCompute  # noqa: E402
 from reader.study.figures import epoch_parts, evaluate  # noqa: E402
 from reader.study.observation import Observation, Processor, merged, observe, observe_all  # noqa: E402
-from reader.study.series import (Scaling, amdahl_fraction, amdahl_limit, epoch_speedup, gustafson_fraction,  # noqa: E402
+from reader.study.series import (Scaling, amdahl_fraction, amdahl_limit, epoch_speedup,
+                                 gustafson_fraction,  # noqa: E402
                                  karp_flatt, make_series, most_speedup)
 
 
@@ -41,8 +42,10 @@ def ranks_in(series):
 
 def two_ways():
     """Weak at 10 per rank on 1, 2, 4 ranks; strong at 40 in all on 1, 2 and (the same run) 4."""
-    return [made_run(ranks=1, rank_batch=10, epochs=(9, 8.0), step=0.8), made_run(ranks=2, rank_batch=10, epochs=(9, 5.0), step=1.0),
-            made_run(ranks=4, rank_batch=10, epochs=(9, 4.0), step=1.0), made_run(ranks=1, rank_batch=40, epochs=(9, 6.0), step=2.4),
+    return [made_run(ranks=1, rank_batch=10, epochs=(9, 8.0), step=0.8),
+            made_run(ranks=2, rank_batch=10, epochs=(9, 5.0), step=1.0),
+            made_run(ranks=4, rank_batch=10, epochs=(9, 4.0), step=1.0),
+            made_run(ranks=1, rank_batch=40, epochs=(9, 6.0), step=2.4),
             made_run(ranks=2, rank_batch=20, epochs=(9, 4.5), step=1.8)]  # fmt: skip
 
 
@@ -55,8 +58,10 @@ class Cases(unittest.TestCase):
 class Sorting(Cases):
     def test_weak_and_strong(self):
         weak, strong = figures_of(two_ways())
-        self.assertEqual((weak.series.scaling, weak.series.batch, weak.series.label), (Scaling.weak, 10, "net, 10 per rank"))
-        self.assertEqual((strong.series.scaling, strong.series.batch, strong.series.label), (Scaling.strong, 40, "net, 40 global"))
+        self.assertEqual((weak.series.scaling, weak.series.batch, weak.series.label),
+                         (Scaling.weak, 10, "net, 10 per rank"))
+        self.assertEqual((strong.series.scaling, strong.series.batch, strong.series.label),
+                         (Scaling.strong, 40, "net, 40 global"))
         self.assertEqual((ranks_in(weak.series), ranks_in(strong.series)), ([1, 2, 4], [1, 2, 4]))
         self.assertEqual(strong.points[2].point.rank_batch, 10)  # a run may serve both
         self.assertEqual(weak.points[0].epoch_view.efficiency.value, 1)
@@ -96,7 +101,8 @@ class Sorting(Cases):
         runs = [made_run(ranks=ranks) for ranks in (1, 2, 2)]
         runs[2].ranks[1].host = "node2"
         series, = series_of(runs)
-        self.assertEqual([(point.ranks, point.hosts, point.repeats) for point in series.points], [(1, 1, 1), (2, 1, 1), (2, 2, 1)])
+        self.assertEqual([(point.ranks, point.hosts, point.repeats) for point in series.points],
+                         [(1, 1, 1), (2, 1, 1), (2, 2, 1)])
 
 
 class Variants(Cases):
@@ -174,7 +180,8 @@ class UnequalRanks(Cases):
         self.assertEqual(series.label, "net, 10 per rank, balance 3,1" + TIMED)
 
     def test_one_configuration_with_several_parts_is_several_series_with_whole_names(self):
-        runs = [unequal(1, seconds=4.0), unequal(2, "3,1", seconds=3.0), unequal(2, "5,2", seconds=2.0), unequal(2, seconds=2.5)]
+        runs = [unequal(1, seconds=4.0), unequal(2, "3,1", seconds=3.0), unequal(2, "5,2", seconds=2.0),
+                unequal(2, seconds=2.5)]
         found = {series.label.split(" per rank")[1].split(", timed")[0]: series for series in series_of(runs)}
         self.assertEqual(sorted(found), ["", ", balance 3,1", ", balance 5,2"])
         for series in found.values():
@@ -246,7 +253,8 @@ class Repeats(Cases):
         series, = make_series(seen)
         self.assertEqual(series.points[0].epoch.low, 13.5)
         self.assertAlmostEqual(epoch_speedup(series, series.points[1]).speedup.high, 14.5 / 7.5)
-        self.check_estimate(Estimate(14, 13.5, 14.5) / Estimate(5, 4.5, 5.5) * 0.25, 0.7, 13.5 / 5.5 / 4, 14.5 / 4.5 / 4)
+        self.check_estimate(Estimate(14, 13.5, 14.5) / Estimate(5, 4.5, 5.5) * 0.25, 0.7, 13.5 / 5.5 / 4,
+                            14.5 / 4.5 / 4)
         self.check_estimate(per(100, Estimate(5, 4, 10)), 20, 10, 25)
 
 
@@ -283,7 +291,8 @@ class Marks(Cases):
     def test_an_observation_is_of_the_epochs_after_the_first(self):
         for epochs, steady in (((50, 3, 9, 4), 4), ((50,), 50)):
             seen = observe(made_run(epochs=epochs))
-            self.assertEqual((seen.epoch.value, seen.first_epoch.value, seen.includes_warm_up), (steady, 50, len(epochs) == 1))
+            self.assertEqual((seen.epoch.value, seen.first_epoch.value, seen.includes_warm_up),
+                             (steady, 50, len(epochs) == 1))
 
     def test_a_run_without_an_epoch_is_none(self):
         self.assertRaises(ValueError, observe, made_run(epochs=()))
@@ -335,7 +344,8 @@ class Parts(Cases):
         runs[1].all_reduce = "ring"
         one, two = figures_of(runs)[0].points
         c = two.communication
-        for found, wanted in ((c.inferred, 1.5), (c.inferred_same_batch, 1.5), (c.busy, 2.0), (c.exposed, 1.0), (c.wait, 1.5),
+        for found, wanted in ((c.inferred, 1.5), (c.inferred_same_batch, 1.5), (c.busy, 2.0), (c.exposed, 1.0),
+                              (c.wait, 1.5),
                               (c.transfer, 0.5), (c.link_busbw, 10)):  # 10^9 bytes, 2(P-1)/P = 1, 5 steps in 0.5 s
             self.assertAlmostEqual(found, wanted)
         self.assertIsNone(one.losses)
@@ -370,7 +380,8 @@ class Parts(Cases):
         run.epochs[-1].of_ranks = [RankFigures(full_compute=spread_of([seconds, seconds, 0.9]))
                                     for seconds in (0.2, 0.5, 0.3)]  # one slow step in three is no slow rank
         found = figures_of([run])[0].points[0].stragglers
-        self.assertEqual((found.slowest, found.slowest_host, found.compute.min, found.compute.max), (1, "slow", 0.2, 0.5))
+        self.assertEqual((found.slowest, found.slowest_host, found.compute.min, found.compute.max),
+                         (1, "slow", 0.2, 0.5))
         run.epochs[-1].rank_batches = [10, 30, 10]  # it had more to do
         self.assertEqual(figures_of([run])[0].points[0].stragglers.slowest, 2)
 
@@ -405,7 +416,8 @@ class Factors(Cases):
         self.assertEqual(list(points[1].factors), list(wanted))
         for name, value in wanted.items():
             self.assertAlmostEqual(points[1].factors[name], value)
-        self.assertAlmostEqual(points[1].factors["global"] / points[0].factors["parallel"], points[1].epoch_view.efficiency.value)
+        self.assertAlmostEqual(points[1].factors["global"] / points[0].factors["parallel"],
+                               points[1].epoch_view.efficiency.value)
 
     def test_what_an_older_run_does_not_say_is_unknown(self):
         runs = self.runs()
@@ -424,7 +436,8 @@ class Factors(Cases):
         base = [run(1, 9.9, 9.9, 9.9), run(1, 9.0, 9.0, 9.0)]
         self.assertEqual(figures_of([base[0], run(2, 5, 9, 9.5)])[0].points[1].costliest, "load_balance")
         self.assertEqual(figures_of([base[0], run(2, 9, 9.1, 9.2)])[0].points[1].costliest, "computation_scaling")
-        self.assertEqual(figures_of([*base, run(2, 5, 9, 9.5), run(2, 5.1, 9, 9.6)])[0].points[1].costliest, "load_balance")
+        self.assertEqual(figures_of([*base, run(2, 5, 9, 9.5), run(2, 5.1, 9, 9.6)])[0].points[1].costliest,
+                         "load_balance")
         self.assertIsNone(figures_of([*base, run(2, 5, 9, 9.5), run(2, 5, 5.1, 9.5)])[0].points[1].costliest)
         # 4.9 / 5.1 balance; scaling 9.9 / 9.8 above 1 or, from the other base, 0.92.
         near = run(2, 4.9, 5.1, 5.15)

@@ -61,7 +61,8 @@ def times_of(per_image, pass_seconds=(0, 0), parts=(12, 12), late=(0, 0), odd=No
     """Seconds of steps in which each rank has its own seconds for each image, and waits for the last one."""
 
     def times(epoch, step, rank):
-        own = [{"load": late[r], "forward": pass_seconds[r] + parts[r] * per_image[r] + (odd(epoch, step, r) if odd else 0),
+        own = [{"load": late[r],
+                "forward": pass_seconds[r] + parts[r] * per_image[r] + (odd(epoch, step, r) if odd else 0),
                 "optimizer": 0.001} for r in (0, 1)]  # fmt: skip
         ready = [sum(phases.values()) for phases in own]
         return {**own[rank], "all_reduce": max(ready) - ready[rank] + 0.0005}
@@ -89,7 +90,8 @@ class Runs(unittest.TestCase):
     def test_a_slow_rank_is_found_with_the_parts_that_suit_it(self):
         for steps_csv in (True, False):
             found = self.shares(times_of((0.002, 0.004)), steps_csv=steps_csv)
-            self.assertEqual((found.images, found.by_speed, found.given, found.ranks_differ), ([12, 12], [16, 8], False, True))
+            self.assertEqual((found.images, found.by_speed, found.given, found.ranks_differ),
+                             ([12, 12], [16, 8], False, True))
             self.assertAlmostEqual(found.now, 0.049)
             self.assertAlmostEqual(found.then.value, 0.033)
             self.assertAlmostEqual(found.gain().value, 1 - 0.033 / 0.049)

@@ -33,8 +33,10 @@ start.run("rueda", body, "the remedy", needs=())
 def line():
     """A command line with an option of each kind."""
     made = CommandLine("report", "Makes tables; needs no MPI", "  rueda report study")
-    made.add_argument("places", metavar="RUN_DIR", nargs="*", help="Run directories of rueda train, or directories that hold some")
-    made.add_argument("--out", metavar="DIR", default="", help="Writes report.md, report.json and tables/*.csv to this directory")
+    made.add_argument("places", metavar="RUN_DIR", nargs="*",
+                      help="Run directories of rueda train, or directories that hold some")
+    made.add_argument("--out", metavar="DIR", default="",
+                      help="Writes report.md, report.json and tables/*.csv to this directory")
     made.add_choice("--layout", ("book", "sa-miri", "nyu"), action="append", default=[], help="Writes tables")
     made.add_argument("--slides", action="store_true", help="Also writes slides")
     group = made.add_argument_group("Scenario")
@@ -49,7 +51,8 @@ class CommandLines(unittest.TestCase):
         words = "one --layout nyu two --share -2.5 --layout book --slides --out=x three -- --four"
         options = line().parse(words.split())
         self.assertEqual(options.places, ["one", "two", "three", "--four"])
-        self.assertEqual((options.layout, options.share, options.slides, options.out), (["nyu", "book"], -2.5, True, "x"))
+        self.assertEqual((options.layout, options.share, options.slides, options.out),
+                         (["nyu", "book"], -2.5, True, "x"))
         self.assertEqual((options.count, options.plots), (0, "auto"))
 
     def test_refusals_name_the_option_the_remedy_and_the_help(self):
@@ -82,9 +85,11 @@ class CommandLines(unittest.TestCase):
             text = line().format_help()
         finally:
             os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
-        self.assertTrue(text.startswith("Makes tables; needs no MPI\nUsage: rueda report [OPTIONS] [RUN_DIR...]\n\nPositionals:\n"))
+        self.assertTrue(text.startswith("Makes tables; needs no MPI\nUsage: rueda report [OPTIONS] "
+                                        "[RUN_DIR...]\n\nPositionals:\n"))
         for row in ("  -h,--help               Print this help message and exit\n",
-                    "  RUN_DIR ...             Run directories of rueda train, or\n" + " " * 26 + "directories that hold some\n",
+                    "  RUN_DIR ...             Run directories of rueda train, or\n" + " " * 26
+                    + "directories that hold some\n",
                     "  --layout book|sa-miri|nyu\n" + " " * 26 + "Writes tables [none]\n",
                     "  --slides                Also writes slides [off]\n",
                     "Scenario:\n  --share PERCENT         Least share [80]\n",
@@ -124,9 +129,11 @@ class Ends(unittest.TestCase):
             self.assertEqual(got, (0, "×\t\\x1b[31m \\u202e\n".encode(), ""), locale)
 
     def test_a_signal_ends_it_as_it_ends_any_program(self):
-        """Also while it waits for a child, which ends with its input; what it had begun to write is cleared away by its finally."""
+        """Also while it waits for a child, which ends with its input; what it had begun to write is cleared away by its
+        finally."""
         waits = ("try: print('ready', flush=True) or time.sleep(60)\n    finally: print('cleared', file=sys.stderr)",
-                 "import subprocess; subprocess.Popen(['sh', '-c', 'echo ready; exec cat'], stdin=subprocess.PIPE).wait()")  # fmt: skip
+                 "import subprocess; subprocess.Popen(['sh', '-c', 'echo ready; exec cat'], "
+                 "stdin=subprocess.PIPE).wait()")  # fmt: skip
         for body in waits:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 with subprocess.Popen(self.program(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -144,10 +151,12 @@ class Ends(unittest.TestCase):
         command = ["bash", "-c", '"$@" | true; exit $PIPESTATUS', "", *self.program("print('a' * 1000000)")]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, ""))
-        done = subprocess.run(["bash", "-c", '"$@" >&-', "", *self.program("print('a')")], capture_output=True, check=False, timeout=60)
+        done = subprocess.run(["bash", "-c", '"$@" >&-', "", *self.program("print('a')")], capture_output=True,
+                              check=False, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         with open("/dev/full", "wb") as full:
-            done = subprocess.run(self.program("print('a')"), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+            done = subprocess.run(self.program("print('a')"), stdout=full, stderr=subprocess.PIPE,
+                                  check=False, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (2, b"rueda: the output: No space left on device\n"))
 
     def test_paths_are_those_of_the_folder_it_was_started_in(self):
@@ -163,7 +172,8 @@ class Ends(unittest.TestCase):
             env = {**os.environ, "PYTHONPATH": folder, "RUEDA_PLOT_PYTHON": sys.executable}
             code, _, said = self.ended("start.need('numpy', 'json', 'pandas')", env=env)
         self.assertEqual((code, said.count("\n")), (2, 1), said)
-        self.assertRegex(said, r"needs numpy and pandas \(none here\): install python3-numpy python3-pandas, or `pip install --user numpy "
+        self.assertRegex(said,
+                         r"needs numpy and pandas \(none here\): install python3-numpy python3-pandas, or `pip install --user numpy "
                                r"pandas`, or .* RUEDA_PLOT_PYTHON")  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from reader.tables.table import Field, Table, shown, to_csv, to_markdown, to_tex
 
 
 def sample():
-    columns = [("name", "name", "text"), ("epoch_seconds", "epoch, s", "seconds"), ("efficiency", "efficiency, %", "percent")]
+    columns = [("name", "name", "text"), ("epoch_seconds", "epoch, s", "seconds"),
+               ("efficiency", "efficiency, %", "percent")]
     table = Table("t", "A | title", columns, ["What it means."])
     table.add(["a|b", 13.6, 0.84])
     table.add(['with "quotes", and comma', None, math.nan])
@@ -92,7 +93,8 @@ class Numbers(unittest.TestCase):
     def test_numbers_are_shown_as_their_column_says(self):
         for number, show, text in (
             (1234567.0, "count", "1,234,567"), (0.0123, "seconds", "0.0123"), (2e-7, "seconds", "0.000"),
-            (-2e-7, "seconds", "0.000"), (0.5439, "millis", "543.9"), (0.00543, "millis", "5.43"), (2e-7, "millis", "0.000"),
+            (-2e-7, "seconds", "0.000"), (0.5439, "millis", "543.9"), (0.00543, "millis", "5.43"),
+            (2e-7, "millis", "0.000"),
             (3571.4, "rate", "3,571"), (45.23, "rate", "45.2"), (1.678, "ratio", "1.68"), (44.7e6, "bytes", "44.7 MB"),
             (0.40123, "gigabytes", "0.401"), ("", "text", "-"),
         ):  # fmt: skip

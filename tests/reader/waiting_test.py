@@ -23,7 +23,8 @@ def times_of(backward):
 
     def times(epoch, step, rank):
         own = backward(epoch, step)
-        return {"forward": 0.01, "backward": own[rank], "all_reduce": max(own) - own[rank] + TRANSFER, "optimizer": 0.001}
+        return {"forward": 0.01, "backward": own[rank], "all_reduce": max(own) - own[rank] + TRANSFER,
+                "optimizer": 0.001}
 
     return times
 
@@ -47,7 +48,8 @@ class Waits(unittest.TestCase):
             found = self.waits(lambda epoch, step: (0.02, 0.03), steps_csv, hosts=["fast", "slow"])
             self.assertAlmostEqual(found.transfer, 10 * TRANSFER)
             self.assertAlmostEqual(found.waiting, 10 * 0.01 / 2)
-            self.assertEqual((found.late.rank, found.late.host, found.late.phase, found.by_step), (1, "slow", "backward", steps_csv))
+            self.assertEqual((found.late.rank, found.late.host, found.late.phase, found.by_step),
+                             (1, "slow", "backward", steps_csv))
             self.assertAlmostEqual(found.late.phase_seconds, 0.01)
             self.assertAlmostEqual(found.late.seconds, 0.01)
 
@@ -96,7 +98,8 @@ class Losses(unittest.TestCase):
     def test_the_losses_have_what_the_steps_say(self):
         """Of each second that two ranks lost: 96 ms transfer, 154 ms waiting (a slow rank behind a hidden sum)."""
         with tempfile.TemporaryDirectory() as folder:
-            one = MadeRun(parts=(24,), images=240, times=lambda *_: {"forward": 0.02, "backward": 0.04, "optimizer": 0.001})
+            one = MadeRun(parts=(24,), images=240,
+                          times=lambda *_: {"forward": 0.02, "backward": 0.04, "optimizer": 0.001})
             one.write(Path(folder) / "one")
             two = MadeRun(parts=(12, 12), images=240, times=times_of(lambda *_: (0.02, 0.03)), busy=hidden)
             two.write(Path(folder) / "two")

@@ -34,7 +34,8 @@ class Estimate:
 
     def __truediv__(self, other):
         """Extremes of the quotient of positive values that are independent of each other."""
-        value, low, high = (quotient(self.value, other.value), quotient(self.low, other.high), quotient(self.high, other.low))
+        value, low, high = (quotient(self.value, other.value), quotient(self.low, other.high),
+                            quotient(self.high, other.low))
         return Estimate(value, low, high, self.why or other.why)
 
     def __mul__(self, factor):
@@ -47,8 +48,8 @@ class Estimate:
         return replace(self, why=why)
 
     def text(self, show, unit=None):
-        """"83.2 % (80.1 to 85.0 %)", "83.2 %" without a spread, "not determined", or a dash where it is unknown. `show` is
-        one of SHOW; `unit` replaces the unit that belongs to it: "" in a table whose heading has it."""
+        """"83.2 % (80.1 to 85.0 %)", "83.2 %" without a spread, "not determined", or a dash where it is unknown. `show`
+        is one of SHOW; `unit` replaces the unit that belongs to it: "" in a table whose heading has it."""
         if not self.known:
             return NOTHING
         if self.why:

@@ -13,7 +13,8 @@ OtherKind = namedtuple("OtherKind", "name remedy")
 
 def _is_like(kind, head, text):
     magics = any(head.startswith(bytes.fromhex(one["bytes"]), one["offset"]) for one in kind["magics"])
-    return magics or any(text.startswith(one["begin"].encode()) and one["has"].encode() in text for one in kind["texts"])
+    return (magics
+            or any(text.startswith(one["begin"].encode()) and one["has"].encode() in text for one in kind["texts"]))
 
 
 def _remedy(kind, name):

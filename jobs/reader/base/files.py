@@ -36,8 +36,8 @@ _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 def write_whole(path, content):
-    """The rule of all outputs of rueda. Where nothing or a regular file is, bytes go under a temporary name, as long for
-    every path, which is then renamed: a file that is there is whole. A device or pipe is written into. Links and
+    """The rule of all outputs of rueda. Where nothing or a regular file is, bytes go under a temporary name, as long
+    for every path, which is then renamed: a file that is there is whole. A device or pipe is written into. Links and
     folders are refused, with an OSError."""
     path = Path(path)
     if str(path) in _STREAMS:
@@ -63,8 +63,8 @@ def write_whole(path, content):
 
 
 def obstacle_to_output(path):
-    """Why write_whole could not begin with this path, for example "it is a link"; empty if it could. Found by trying the
-    temporary file, which is removed again."""
+    """Why write_whole could not begin with this path, for example "it is a link"; empty if it could. Found by trying
+    the temporary file, which is removed again."""
     path = Path(path)
     if str(path) in _STREAMS:
         return ""
@@ -164,8 +164,8 @@ class Ownership:
         self.write({}, and_earlier=True)
 
     def write(self, contents, and_earlier=False):
-        """Records {name: bytes}, all that belongs to the folder now. `and_earlier` keeps what is known: a file may be the
-        old one or the new one until it has been replaced, and whoever is stopped in between can prove either."""
+        """Records {name: bytes}, all that belongs to the folder now. `and_earlier` keeps what is known: a file may be
+        the old one or the new one until it has been replaced, and whoever is stopped in between can prove either."""
         hashes = {name: {_hash(content)} for name, content in contents.items()}
         for name, known in self.known.items() if and_earlier else ():
             hashes.setdefault(name, set()).update(known)

@@ -32,8 +32,8 @@ class InputFile:
         raise Unusable(f"{self.name}: {why}; {self.remedy}")
 
     def open(self, most_bytes=MOST_BYTES):
-        """A regular file of at most that size, for reading the bytes of a text: a pipe or a device might never end. Raises
-        Unusable, also for what is known to be something else, such as an archive."""
+        """A regular file of at most that size, for reading the bytes of a text: a pipe or a device might never end.
+        Raises Unusable, also for what is known to be something else, such as an archive."""
         try:
             file = open_regular(self.path)
         except OSError as error:
@@ -131,8 +131,8 @@ def read_json(file, most_bytes=MOST_BYTES):
 
 
 class JsonView:
-    """A value in a JSON file, which knows its place there, so that an error can name it. Everything raises Unusable if the
-    value is not as asked. Methods with a `name` ask the member of that name, without it the value itself."""
+    """A value in a JSON file, which knows its place there, so that an error can name it. Everything raises Unusable if
+    the value is not as asked. Methods with a `name` ask the member of that name, without it the value itself."""
 
     __slots__ = ("value", "file", "_above", "_name")
 

@@ -71,7 +71,8 @@ def _check(folder, name, contents, remedy):
 def _write(folder, files):
     """Also what earlier calls wrote stays in the record, while it is unchanged."""
     ownership = Ownership(folder)
-    kept = {name: read_regular(folder / name) for name in ownership.known if name not in files and ownership.proven(name)}
+    kept = {name: read_regular(folder / name) for name in ownership.known if name not in files
+            and ownership.proven(name)}
     ownership.write({**kept, **files}, and_earlier=True)
     for name, content in files.items():
         write_whole(folder / name, content)
@@ -79,9 +80,9 @@ def _write(folder, files):
 
 
 def write_owned(folder, name, contents, remedy):
-    """Writes {folder below: {file: bytes}} into a folder, which messages call `name`, and records what is written. Raises
-    Unusable, before anything is written, for the first file that is there and no earlier call is known to have written,
-    for links, and where no folder can be made; Failed where writing fails."""
+    """Writes {folder below: {file: bytes}} into a folder, which messages call `name`, and records what is written.
+    Raises Unusable, before anything is written, for the first file that is there and no earlier call is known to have
+    written, for links, and where no folder can be made; Failed where writing fails."""
     folder, contents = Path(folder), _with_parents(contents)
     try:
         _check(folder, name, contents, remedy)

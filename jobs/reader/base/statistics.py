@@ -74,9 +74,9 @@ def quotient(a, b):
 
 
 def bandwidth(size, seconds, ranks):
-    """(algbw, busbw) in GB/s of an all-reduce, as NCCL's tests define it: bytes over seconds, and that times 2(P-1)/P. The
-    second counts what each rank sends, so that it compares with a link's speed. None on one rank, or where no time was
-    measured."""
+    """(algbw, busbw) in GB/s of an all-reduce, as NCCL's tests define it: bytes over seconds, and that times 2(P-1)/P.
+    The second counts what each rank sends, so that it compares with a link's speed. None on one rank, or where no time
+    was measured."""
     if ranks < 2 or not seconds > 0:
         return None
     algbw = size / seconds / 1e9

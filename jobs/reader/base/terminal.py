@@ -17,7 +17,8 @@ def _width(letter):
 
 
 def columns_of(text):
-    """How many columns a terminal takes for a text: two for a Chinese character, none for an accent after its letter."""
+    """How many columns a terminal takes for a text: two for a Chinese character, none for an accent after its
+    letter."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 

@@ -162,7 +162,8 @@ def draw_side_by_side(axes, all_series, quantity):
     """A group of bars for each P, one for each series; where the ideal is the same for all, a dashed line upon them."""
     points = {world_of(point): point for series in all_series for point in ordered(series)}
     worlds = sorted(points)
-    factor, label = scale(quantity, [one.high for series in all_series for _, one in known_points(series, quantity.key)])
+    factor, label = scale(quantity,
+                          [one.high for series in all_series for _, one in known_points(series, quantity.key)])
     columns = _Columns(axes, len(worlds), len(all_series))
     styles = styles_for(all_series)
     for kind, (series, style) in enumerate(zip(all_series, styles)):

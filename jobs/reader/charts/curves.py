@@ -119,7 +119,8 @@ def chart(name, title, section, members, kind, series=()):
     columns = [f"{kind.title}{unit}", "first", "last", "last epoch"]
     return Chart(
         name, title, section, lambda axes: draw(axes, [(plain(label), run) for label, run in members], kind),
-        columns, list(_rows(members, kind)), _remarks(members, kind), series=series, topics=(f"learning: {kind.title}",),
+        columns, list(_rows(members, kind)), _remarks(members, kind), series=series,
+        topics=(f"learning: {kind.title}",),
     )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 import re
 
 from . import (
-    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, learning, lines, phases, predictions,
-    quantity,
+    bandwidth, bars, batches, communication, comparison, confusion, curves, factors, learning, lines, phases,
+    predictions, quantity,
 )  # fmt: skip
 from .report import name_of, run_of, runs_of
 

@@ -37,8 +37,8 @@ def draw(axes, series):
 
 
 def chart(series, section):
-    """The chart of a series whose batch grows with P; None of others, of which both speedups are equal, and where that of
-    learning is not determined on two P."""
+    """The chart of a series whose batch grows with P; None of others, of which both speedups are equal, and where that
+    of learning is not determined on two P."""
     if series.get("scaling") != "weak" or len(known_points(series, LEARNING.key)) < 2:
         return None
     points = ordered(series)

@@ -20,8 +20,8 @@ def _pairs(rows, key):
 
 
 def _ranges(rows, key, half_key):
-    """[(ranks, value, low, high)] of the rows that know how sure they are: `half_key` is a share s, and the interval goes
-    from value / (1 + s) to value (1 + s)."""
+    """[(ranks, value, low, high)] of the rows that know how sure they are: `half_key` is a share s, and the interval
+    goes from value / (1 + s) to value (1 + s)."""
     found = []
     for row in rows:
         half = number(row.get(half_key))
@@ -83,7 +83,8 @@ def _draw_forecasts(axes, forecasts, factor):
         axes.plot(ranks, [factor * one for one in seconds], **look)
         if ranges:
             at, _, low, high = zip(*ranges)
-            axes.fill_between(at, [factor * one for one in low], [factor * one for one in high], color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(at, [factor * one for one in low], [factor * one for one in high], color=colour,
+                              alpha=0.15, linewidth=0)
         handles.append(Line2D([], [], label=title, **look))
     return handles
 
@@ -111,7 +112,8 @@ def _row(row):
 
 
 def _remarks(prediction, rows):
-    known = _ranges(rows, "predicted_epoch_seconds", "plus_minus") or any(ranges for *_, ranges in forecasts_of(prediction))
+    known = (_ranges(rows, "predicted_epoch_seconds", "plus_minus")
+             or any(ranges for *_, ranges in forecasts_of(prediction)))
     return ["Bands and error bars: where a single run lies nine times in ten."] * bool(known)
 
 

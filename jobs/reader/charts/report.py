@@ -15,7 +15,8 @@ _LARGEST = 1e30
 
 
 def number(value):
-    """A finite number, or None. Raises ValueError for one that nothing can be, and with which nothing can be computed."""
+    """A finite number, or None. Raises ValueError for one that nothing can be, and with which nothing can be
+    computed."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not -math.inf < value < math.inf:
         return None

@@ -29,8 +29,9 @@ def _then_text(shares):
 
 
 def _shares(f):
-    """RankShares of the run that stands for the repeats; None unless the parts of all repeats would change by the trainer's
-    own rule (docs/why-not-scaling.md), and the runs may conclude. That rule asks for a gain of 5 %, as single runs have to show."""
+    """RankShares of the run that stands for the repeats; None unless the parts of all repeats would change by the
+    trainer's own rule (docs/why-not-scaling.md), and the runs may conclude. That rule asks for a gain of 5 %, as single
+    runs have to show."""
     if f.run is None or not may_conclude(f.point):
         return None
     shares = shares_to_change(f.point.runs)
@@ -49,10 +50,11 @@ def what_balance_would_bring(series, f):
     seconds = [cost.seconds(images) for cost, images in zip(shares.costs, shares.images)]
     slowest = seconds.index(max(seconds))
     host = f.run.ranks[slowest].host
-    text = (f"{_subject(f.run, shares)} of {f.ranks()}, rank {slowest} on {host}, computes a step in {1e3 * shares.now:.1f} ms. "
-            f"With --balance speed all would be ready after {_then_text(shares)}, with {_images_text(shares.by_speed)} images in "
-            f"place of {_images_text(shares.images)}.")  # fmt: skip
-    figures = {"ranks": f.ranks(), "slowest": slowest, "host": host, "seconds": shares.now, "balanced_seconds": shares.then,
+    text = (f"{_subject(f.run, shares)} of {f.ranks()}, rank {slowest} on {host}, computes a step in "
+            f"{1e3 * shares.now:.1f} ms. With --balance speed all would be ready after {_then_text(shares)}, with "
+            f"{_images_text(shares.by_speed)} images in place of {_images_text(shares.images)}.")  # fmt: skip
+    figures = {"ranks": f.ranks(), "slowest": slowest, "host": host, "seconds": shares.now,
+               "balanced_seconds": shares.then,
                "images": shares.images, "balanced_images": shares.by_speed, "given": shares.given,
                "ranks_differ": shares.ranks_differ}  # fmt: skip
     return Finding(series.series.label, "balance", text, figures)

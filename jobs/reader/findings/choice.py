@@ -36,13 +36,14 @@ def _scores(series, f, purpose, efficiency):
     if f.of_fewest_ranks():
         each = Estimate(1.0, 1.0, 1.0)
     epoch = judged(f.point.epoch, f.point)
-    return Estimate(_score(f, purpose, epoch.value, each.value >= least), _score(f, purpose, epoch.high, each.low >= least),
+    return Estimate(_score(f, purpose, epoch.value, each.value >= least),
+                    _score(f, purpose, epoch.high, each.low >= least),
                     _score(f, purpose, epoch.low, each.high >= least))  # fmt: skip
 
 
 def sweet_spot(series, purpose, efficiency=0.8):
-    """The point to choose for a purpose, in the epoch view; None if none will do. A point whose runs may not conclude is
-    not recommended."""
+    """The point to choose for a purpose, in the epoch view; None if none will do. A point whose runs may not conclude
+    is not recommended."""
     scores = [(_scores(series, f, purpose, efficiency).value, f) for f in series.points]
     most = max((score for score, _ in scores), default=-math.inf)
     return next((f for score, f in scores if score == most), None) if most > -math.inf else None

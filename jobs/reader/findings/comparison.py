@@ -69,12 +69,13 @@ def _speed(runs):
     leader, ratio, why_not = _faster(runs)
     text = f"A trains {rate_text(a.value)} images/s and B {rate_text(b.value)}"
     text += f": {leader} is {ratio:.2f} times as fast." if leader else why_not
-    return Finding("", "faster", text, {"images_per_second": [a, b], "faster": leader, "ratio": ratio, "doubts": _doubts(runs)})
+    return Finding("", "faster", text,
+                   {"images_per_second": [a, b], "faster": leader, "ratio": ratio, "doubts": _doubts(runs)})
 
 
 def _is_determined(runs, a, b):
-    """Whether a phase may be named as the reason why one step takes longer. Steps of the same images differ for no other
-    reason than speed, so the answer is that of `_speed`."""
+    """Whether a phase may be named as the reason why one step takes longer. Steps of the same images differ for no
+    other reason than speed, so the answer is that of `_speed`."""
     if abs(b - a) < SINGLE_RUNS_DIFFER * min(a, b) or _doubts(runs):
         return False
     return rank_batch_text(runs[0]) != rank_batch_text(runs[1]) or _faster(runs)[0] is not None
@@ -101,8 +102,8 @@ def _phases(runs):
         return Finding("", "step", text + ".", figures)
     most = max(a, key=lambda phase: math.copysign(1, whole_b - whole_a) * (b[phase] - a[phase]))
     figures.update(phase=most, phase_seconds=[a[most], b[most]])
-    text += (f". The largest part of the difference is {PHASE_WORDS[most]}: {_in_millis(a[most])} in A, {_in_millis(b[most])} in "
-             "B.")  # fmt: skip
+    text += (f". The largest part of the difference is {PHASE_WORDS[most]}: {_in_millis(a[most])} in A, "
+             f"{_in_millis(b[most])} in B.")  # fmt: skip
     return Finding("", "step", text, figures)
 
 
@@ -155,12 +156,13 @@ def _at_last(runs):
     """Each by its own last evaluation. A verdict needs both at the end of their schedules."""
     a, b = map(last_test, runs)
     numbers = [run.epochs.index(epoch) + 1 for run, epoch in zip(runs, (a, b))]
-    text = (f"Test accuracy is {percent(a.test.accuracy)} in A after epoch {numbers[0]} and {percent(b.test.accuracy)} in B "
-            f"after epoch {numbers[1]}, the last that each evaluated")  # fmt: skip
+    text = (f"Test accuracy is {percent(a.test.accuracy)} in A after epoch {numbers[0]} and "
+            f"{percent(b.test.accuracy)} in B after epoch {numbers[1]}, the last that each evaluated")  # fmt: skip
     early = [letter for letter, run in zip("AB", runs) if not _is_at_its_end(run)]
     if early:
         are = "was" if len(early) == 1 else "were"
-        text += f": {listed(early)} {are} not evaluated at the end, and schedules differ, so which learns better is not determined."
+        text += (f": {listed(early)} {are} not evaluated at the end, and schedules differ, so which learns better is "
+                 "not determined.")
         return Finding("", "learning", text, _learning_figures(numbers, a.test, b.test, None))
     words, better = _verdict(a.test, b.test)
     return Finding("", "learning", f"{text}: {words}", _learning_figures(numbers, a.test, b.test, better))
@@ -182,7 +184,8 @@ def compare(a, b):
     runs = [a, b]
     settings = settings_table(runs)
     found = [_settings(runs, settings), _speed(runs), _phases(runs), _learning(runs)]
-    return Comparison(runs, [one for one in found if one], without_empty([settings, runs_table(runs), step_table(runs)]))
+    return Comparison(runs, [one for one in found if one],
+                      without_empty([settings, runs_table(runs), step_table(runs)]))
 
 
 def comparison_title(comparison):
@@ -206,7 +209,8 @@ def comparison_json(comparison):
     for run in comparison.runs:
         one = learned_json(run)
         del one["evaluation"]  # which is in `runs`, or of a repeat
-        phases = {phase: seconds if math.isfinite(seconds) else None for phase, seconds in full_step_phases(run).items()}
+        phases = {phase: seconds if math.isfinite(seconds) else None
+                  for phase, seconds in full_step_phases(run).items()}
         runs.append({**one, "phases": phases})
     details = [{"code": one.code, "figures": json_value(one.figures)} for one in comparison.findings]
     return {"findings": [one.text for one in comparison.findings], "details": details,

@@ -10,8 +10,8 @@ _NAMED = 8  # runs, of each reason
 
 _SINGLE_RUNS = ("Some points are single runs, so their figures have no range: repeat these runs to see how far times "
                 "differ. Until then nothing is concluded from a difference below 5 %.")  # fmt: skip
-_TIMED = ("Nothing was computed: ranks waited for the time of forward and backward (--backend timed). Only communication "
-          "is real.")  # fmt: skip
+_TIMED = ("Nothing was computed: ranks waited for the time of forward and backward (--backend timed). Only "
+          "communication is real.")  # fmt: skip
 _THREADS = ("The ranks did not all have the same number of threads, so the speedup compares different resources. "
             "--threads fixes their number.")  # fmt: skip
 
@@ -57,7 +57,8 @@ def _about_files(study):
         yield Finding("", "failed-runs", text, {"runs": failed})
     if unreadable:
         are = "is" if unreadable == 1 else "are"
-        text = f"{counted(unreadable, 'file')} could not be read and {are} not in the figures: {study.unreadable[0].why}"
+        text = (f"{counted(unreadable, 'file')} could not be read and {are} not in the figures: "
+            f"{study.unreadable[0].why}")
         yield Finding("", "unreadable", text, {"files": [str(one.file) for one in study.unreadable]})
 
 

@@ -55,7 +55,8 @@ def json_value(value):
 
 
 def findings_json(findings):
-    return [{"about": one.about, "code": one.code, "text": one.text, "figures": json_value(one.figures)} for one in findings]
+    return [{"about": one.about, "code": one.code, "text": one.text, "figures": json_value(one.figures)}
+            for one in findings]
 
 
 def _heading(about, markdown):

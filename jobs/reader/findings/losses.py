@@ -43,8 +43,8 @@ def _causes(parts, lost):
 def _causes_text(parts, lost, runs):
     largest, causes = parts[0], _causes(parts, lost)
     if not causes:
-        return (f" The largest part, {_name(largest.key)} {seconds_text(largest.seconds)} s, is not more than {runs} leave open "
-                f"({seconds_text(largest.margin)} s): no cause is determined.")  # fmt: skip
+        return (f" The largest part, {_name(largest.key)} {seconds_text(largest.seconds)} s, is not more than "
+                f"{runs} leave open ({seconds_text(largest.margin)} s): no cause is determined.")  # fmt: skip
     longer = sum(max(0.0, part.seconds) for part in parts)
     named = [f"{_name(part.key)} {seconds_text(part.seconds)} s ({percent(part.seconds / longer)})" for part in causes]
     text = f" The cause is {named[0]}" if len(named) == 1 else f" The causes are {listed(named)}"
@@ -68,7 +68,8 @@ def what_the_loss_is(series, f):
     text = f"Compared with ideal scaling {rank_words(f.ranks())} lose {seconds_text(loss.lost)} s an epoch."
     most = most_lost(base, f)
     figures = {"ranks": f.ranks(), "lost_seconds": loss.lost, "margin_seconds": lost_margin(base, f),
-               "cause": most and most.key, "causes": {}, "parts": {part.key: part.seconds for part in parts}}  # fmt: skip
+               "cause": most and most.key, "causes": {},
+               "parts": {part.key: part.seconds for part in parts}}  # fmt: skip
     if is_determined(base, f):
         figures["causes"] = {part.key: part.seconds for part in _causes(parts, loss.lost)}
         text += _causes_text(parts, loss.lost, runs) + _gains_text(parts, loss.lost)
@@ -101,9 +102,10 @@ def what_grows(series, f):
     sure = growth[most] > _step_margin(f, most) + _step_margin(base, most)
     if not growth[most] > (1 - NOTHING_LOST) * before or not sure or not may_conclude(base.point, f.point):
         return None
-    text = (f"A mean full step, of the same images per rank, goes from {1e3 * before:.1f} to {1e3 * after:.1f} ms between "
-            f"{rank_words(base.ranks())} and {rank_words(f.ranks())}; the phase that grows most is {phase_name(most)} "
-            f"({1e3 * base.step_phases[most]:.1f} to {1e3 * f.step_phases[most]:.1f} ms).")  # fmt: skip
+    text = (f"A mean full step, of the same images per rank, goes from {1e3 * before:.1f} to "
+            f"{1e3 * after:.1f} ms between {rank_words(base.ranks())} and {rank_words(f.ranks())}; the phase that "
+            f"grows most is {phase_name(most)} ({1e3 * base.step_phases[most]:.1f} to "
+            f"{1e3 * f.step_phases[most]:.1f} ms).")  # fmt: skip
     figures = {"ranks": f.ranks(), "step_seconds": [before, after], "phase": most,
                "phase_seconds": [base.step_phases[most], f.step_phases[most]]}  # fmt: skip
     return Finding(series.series.label, "growth", text, figures)
@@ -116,14 +118,15 @@ def how_communication_shares(series, f):
     inferred = f"{seconds_text(c.inferred)} s of an epoch by subtraction"
     if c.inferred < 0:
         inferred = "no time by subtraction, because the epoch is shorter than an ideal one,"
-    text = (f"Communication on {rank_words(f.ranks())} takes {inferred} and {seconds_text(c.busy)} s as measured in the "
-            f"all-reduce; {seconds_text(c.exposed)} s were exposed")  # fmt: skip
+    text = (f"Communication on {rank_words(f.ranks())} takes {inferred} and {seconds_text(c.busy)} s as "
+            f"measured in the all-reduce; {seconds_text(c.exposed)} s were exposed")  # fmt: skip
     hidden = 1 - c.exposed / c.busy if c.busy > max(c.exposed, 0) else None
     if hidden:
         text += f" ({percent(hidden)} hidden behind the backward pass)"
     blamed = None
     determined = is_determined(base, f) if f.losses else may_conclude(base.point, f.point)
-    if c.exposed > 0 and c.inferred > 2 * c.exposed and determined and c.inferred > (1 - NOTHING_LOST) * f.point.epoch.value:
+    if (c.exposed > 0 and c.inferred > 2 * c.exposed and determined
+            and c.inferred > (1 - NOTHING_LOST) * f.point.epoch.value):
         blamed = c.inferred / c.exposed
         text += f". Subtraction would blame the network for {blamed:.1f} times the exposed part"
     figures = {"ranks": f.ranks(), "inferred_seconds": c.inferred, "busy_seconds": c.busy, "exposed_seconds": c.exposed,

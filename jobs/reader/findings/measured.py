@@ -61,7 +61,8 @@ def _command(commands, where):
 
 def measured_lines(measured, where="report.json"):
     """[(what, text)] for the head of a report; nothing where no run of rueda is in it. `where` has all commands."""
-    versions = [f"{printable(one['name'])} {few_listed(map(printable, one['versions']), _NAMED)}" for one in measured["versions"]]
+    versions = [f"{printable(one['name'])} {few_listed(map(printable, one['versions']), _NAMED)}"
+                for one in measured["versions"]]
     lines = [
         ("Machine", few_listed(map(printable, measured["devices"]), _NAMED) if measured["devices"] else None),
         ("Hosts", few_listed(map(printable, measured["hosts"]), _NAMED) if measured["hosts"] else None),

@@ -1,4 +1,5 @@
-"""What the gradient noise scale says: how fast more ranks learn, which learning rate a batch can bear, what a step teaches."""
+"""What the gradient noise scale says: how fast more ranks learn, which learning rate a batch can bear, what a step
+teaches."""
 
 from ..base.text import count_text, setting_text
 from ..runs.noise import reason_of, steps_worth
@@ -17,18 +18,21 @@ def _may_compare(series, f):
 
 def _teaches(batch, worth, other):
     """`worth`: an Estimate of steps of `other` images."""
-    return (f"a step of {count_text(batch)} images teaches as much as {worth.text('ratio')} steps of {count_text(other)} and costs "
-            f"{setting_text(round(batch / other, 2))} times the images")  # fmt: skip
+    return (f"a step of {count_text(batch)} images teaches as much as {worth.text('ratio')} steps of "
+            f"{count_text(other)} and costs {setting_text(round(batch / other, 2))} times the images")  # fmt: skip
 
 
 def how_fast_it_learns(series, f):
-    """Where learning gains less than throughput by more than their intervals, and where that is not determined. With a fixed
-    global batch both are equal, and nothing is said."""
+    """Where learning gains less than throughput by more than their intervals, and where that is not determined. With a
+    fixed global batch both are equal, and nothing is said."""
     if not _may_compare(series, f):
         return None
-    batches, learning, throughput = (f.point.global_batch, series.points[0].point.global_batch), f.learning, f.epoch_view.speedup
-    figures = {"ranks": f.ranks(), "speedup": throughput, "learning_speedup": learning.speedup, "global_batches": batches,
-               "steps_of_base": learning.steps_of_base, "noise_scale": learning.noise.scale, "epoch": learning.noise.epoch}  # fmt: skip
+    batches, learning, throughput = ((f.point.global_batch, series.points[0].point.global_batch), f.learning,
+                                     f.epoch_view.speedup)
+    figures = {"ranks": f.ranks(), "speedup": throughput, "learning_speedup": learning.speedup,
+               "global_batches": batches,
+               "steps_of_base": learning.steps_of_base, "noise_scale": learning.noise.scale,
+               "epoch": learning.noise.epoch}  # fmt: skip
     if not learning.speedup.determined:
         text = f"How much faster {rank_words(f.ranks())} learn is not determined: {learning.speedup.why}."
         return Finding(series.series.label, "learning-speedup", text, figures)
@@ -49,12 +53,12 @@ def _side(batch, scale):
 
 
 _SIDES = {
-    "above": "The {batch}, is above the gradient noise scale, {noise}: there the learning rate should no longer grow like the "
-             "batch.",
-    "below": "The {batch}, is not above the gradient noise scale, {noise}: up to about there the learning rate may grow like the "
-             "batch.",
-    "open": "Whether the {batch}, is above the gradient noise scale, {noise}, is not determined; up to about there the learning "
-            "rate may grow like the batch.",
+    "above": "The {batch}, is above the gradient noise scale, {noise}: there the learning rate should no longer "
+             "grow like the batch.",
+    "below": "The {batch}, is not above the gradient noise scale, {noise}: up to about there the learning rate may "
+             "grow like the batch.",
+    "open": "Whether the {batch}, is above the gradient noise scale, {noise}, is not determined; up to about "
+            "there the learning rate may grow like the batch.",
 }  # fmt: skip
 
 

@@ -26,7 +26,8 @@ def records_findings(study, places):
     remarks, found = [one for one in remarks_on_study(study, places) if one.code not in _OF_HAND_INS], []
     wrong, known = ([remark for remark in remarks if _contradicts(remark) is kind] for kind in (True, False))
     if wrong:
-        found.append(_finding("contradiction", "Records contradict each other, so that figures of these runs prove nothing", wrong))
+        found.append(_finding("contradiction",
+                              "Records contradict each other, so that figures of these runs prove nothing", wrong))
     if known:
         found.append(_finding("remark", "To be known of these runs", known))
     return found

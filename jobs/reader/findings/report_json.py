@@ -40,8 +40,8 @@ def _losses(base, f):
         return None
     loss, most = f.losses, most_lost(base, f)
     return {"lost": loss.lost, "phases": {phase: loss.phases[phase] for phase in PHASES}, "waiting": loss.waiting,
-            "spread": loss.lost_spread, "margin": lost_margin(base, f), "determined": is_determined(base, f), "rest": loss.rest,
-            "most": most and most.key}  # fmt: skip
+            "spread": loss.lost_spread, "margin": lost_margin(base, f), "determined": is_determined(base, f),
+            "rest": loss.rest, "most": most and most.key}  # fmt: skip
 
 
 def _phases(f, phases):
@@ -71,7 +71,8 @@ def _amdahl(series):
     raw, fit = amdahl_fraction(series), serial_fraction(series)
     if raw is None:
         return None
-    return {"serial_fraction": raw.value, "low": raw.low, "high": raw.high, "determined": fit.determined, "why": fit.why}
+    return {"serial_fraction": raw.value, "low": raw.low, "high": raw.high, "determined": fit.determined,
+            "why": fit.why}
 
 
 def _gradient_noise(learning):

@@ -11,7 +11,8 @@ from .finding import Finding, percent, rank_words
 
 def widest(series):
     """The point of most ranks that had a core for every thread; None in a series without a second P."""
-    counted = [f for f in series.points if not f.point.oversubscribed and f.point.epoch.known and not f.of_fewest_ranks()]
+    counted = [f for f in series.points if not f.point.oversubscribed and f.point.epoch.known
+               and not f.of_fewest_ranks()]
     return counted[-1] if counted else None
 
 
@@ -25,8 +26,9 @@ def how_far_it_scales(series, f):
     base, view = series.points[0].point, f.epoch_view
     fixed = "batch of each rank" if series.series.scaling is Scaling.weak else "global batch"
     text = (f"{rank_words(f.ranks())} take {f.point.epoch.text('seconds')} for an epoch where {rank_words(base.ranks)} "
-            f"{'takes' if base.ranks == 1 else 'take'} {base.epoch.text('seconds')}: speedup {view.speedup.value:.2f}, efficiency "
-            f"{view.efficiency.text('percent')}, with the {fixed} fixed ({series.series.scaling.value} scaling)")  # fmt: skip
+            f"{'takes' if base.ranks == 1 else 'take'} {base.epoch.text('seconds')}: speedup "
+            f"{view.speedup.value:.2f}, efficiency {view.efficiency.text('percent')}, with the {fixed} fixed "
+            f"({series.series.scaling.value} scaling)")  # fmt: skip
     single = is_single_run(base) or is_single_run(f.point)
     figures = {"ranks": f.ranks(), "base_ranks": base.ranks, "epoch_seconds": f.point.epoch,
                "base_epoch_seconds": base.epoch, "speedup": view.speedup, "efficiency": view.efficiency,
@@ -48,11 +50,11 @@ def what_steps_say(series, f):
         return None  # quick steps made up for slow ones
     partial = ""
     if parts.partial_images:
-        partial = (f"the partial last step ({parts.partial_images} images, {seconds_text(parts.partial_by_images)} s by their "
-                   "number) and to ")  # fmt: skip
+        partial = (f"the partial last step ({parts.partial_images} images, "
+                   f"{seconds_text(parts.partial_by_images)} s by their number) and to ")  # fmt: skip
     text = (f"The median full step alone scales to {percent(step.value)} on {rank_words(f.ranks())}, the epoch to "
-            f"{percent(epoch.value)}. Of an epoch, {seconds_text(parts.slow_steps)} s go to steps that took longer than the "
-            f"median, and {seconds_text(parts.partial)} s to {partial}the time between steps.")  # fmt: skip
+            f"{percent(epoch.value)}. Of an epoch, {seconds_text(parts.slow_steps)} s go to steps that took "
+            f"longer than the median, and {seconds_text(parts.partial)} s to {partial}the time between steps.")  # fmt: skip
     figures = {"ranks": f.ranks(), "step_efficiency": step, "efficiency": epoch, **vars(parts)}
     return Finding(series.series.label, "full-steps", text, figures)
 
@@ -99,12 +101,14 @@ def what_rounding_would_hide(series, f, kept):
         text = shown + ", and no efficiency could be computed from it."
         return Finding(series.series.label, "rounding", text, figures)
     share = base.ranks / f.ranks()
-    rounded = Estimate(before / after * share, (before - 0.5) / (after + 0.5) * share, (before + 0.5) / (after - 0.5) * share)
-    text = (f"{shown}, hence {percent(rounded.value)} (anything from {percent(rounded.low)} to {percent(rounded.high)}) "
-            f"instead of {percent(exact.value)}")  # fmt: skip
+    rounded = Estimate(before / after * share, (before - 0.5) / (after + 0.5) * share,
+                       (before + 0.5) / (after - 0.5) * share)
+    text = (f"{shown}, hence {percent(rounded.value)} (anything from {percent(rounded.low)} to "
+            f"{percent(rounded.high)}) instead of {percent(exact.value)}")  # fmt: skip
     figures.update(rounded=rounded, effect="held back")
     if may_conclude(base, f.point):
         runs = undecided(base, f.point)
-        figures["effect"], effect = _effect_of_rounding(rounded, judged_efficiency(series, f), (NOTHING_LOST, kept), runs)
+        figures["effect"], effect = _effect_of_rounding(rounded, judged_efficiency(series, f),
+                                                        (NOTHING_LOST, kept), runs)
         text += ": " + effect
     return Finding(series.series.label, "rounding", text + ".", figures)

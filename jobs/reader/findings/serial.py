@@ -42,7 +42,8 @@ def _amdahl_text(series, s):
     if not limit.determined:
         bound = _at_least(limit.low) if s.low <= 0 else _at_most(limit.high)
         return f"{text}: the limit of the speedup is not determined, but {bound}"
-    return f"{text}, a limit of {_limit_text(limit.value)} ({_limit_text(limit.low)} to {_limit_text(limit.high)}) for the speedup"
+    return (f"{text}, a limit of {_limit_text(limit.value)} ({_limit_text(limit.low)} to {_limit_text(limit.high)}) "
+            "for the speedup")
 
 
 def _falls(a, b):

@@ -1,5 +1,5 @@
-"""What the exposed all-reduce is: waiting for later ranks, which other parts may end, or transfer and adding, which another
-sum may shorten."""
+"""What the exposed all-reduce is: waiting for later ranks, which other parts may end, or transfer and adding, which
+another sum may shorten."""
 
 import math
 
@@ -54,13 +54,15 @@ def what_waits(series, f):
     if exposed is None or not math.isfinite(loss.waiting):
         return None
     transfer = exposed - loss.waiting
-    figures = {"ranks": f.ranks(), "exposed_seconds": exposed, "waiting_seconds": loss.waiting, "transfer_seconds": transfer}
+    figures = {"ranks": f.ranks(), "exposed_seconds": exposed, "waiting_seconds": loss.waiting,
+               "transfer_seconds": transfer}
     if loss.waiting >= _MOST * exposed and costliest(base, f) != "transfer":
         words, late = _who_is_late(f, loss.waiting)
         text = f"Most of the exposed all-reduce ({percent(loss.waiting / exposed)}) is waiting{words}"
         return Finding(series.series.label, "waiting", text, {**figures, **late})
     if transfer > _LARGE * f.point.epoch.value and f.run.options.get("all-reduce") != "auto":
-        text = (f"Transfer and adding of the exposed all-reduce take {percent(transfer / f.point.epoch.value)} of an epoch: "
-                "--all-reduce auto takes the sum that should be fastest here.")  # fmt: skip
+        text = ("Transfer and adding of the exposed all-reduce take "
+                f"{percent(transfer / f.point.epoch.value)} of an epoch: --all-reduce auto takes the sum that should "
+                "be fastest here.")  # fmt: skip
         return Finding(series.series.label, "transfer", text, {**figures, "advice": "auto"})
     return None

@@ -80,8 +80,9 @@ def _add_machine(group):
 
 def _add_questions(group, line):
     line.add_choice("--goal", ("epoch", "learning"), group, default="epoch",
-                    help="What is predicted: an epoch, or also how long each number of ranks takes, with its best batch, "
-                         "to learn as much as one rank in an epoch, by the gradient noise scale of the runs")
+                    help="What is predicted: an epoch, or also how long each number of ranks takes, with "
+                         "its best batch, to learn as much as one rank in an epoch, by the gradient noise "
+                         "scale of the runs")
     group.add_argument("--gradient-noise-scale", metavar="IMAGES", type=number,
                        help="Noise scale for --goal learning [that of the runs]")
     group.add_argument("--simulate", action="store_true", help="Simulates a noisy ring message by message")

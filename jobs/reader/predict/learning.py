@@ -1,4 +1,5 @@
-"""Equal progress: how long it takes to learn as much as in one epoch of the reference, on other ranks with other batches."""
+"""Equal progress: how long it takes to learn as much as in one epoch of the reference, on other ranks with other
+batches."""
 
 from dataclasses import dataclass
 
@@ -14,9 +15,11 @@ from ..tables.table import Field, Table
 from .tables import within
 
 _DEFINITIONS = (
-    "Equal progress: as much as the reference learns in an epoch. For a noise scale n a step of B images teaches as much as (1 + "
-    "n/b) / (1 + n/B) steps of b (McCandlish and others, 2018); epochs: how many that takes, steps: in how many steps.",
-    "Learning rates are taken to suit each batch. n grows while a network learns: early on larger batches teach less than here.",
+    "Equal progress: as much as the reference learns in an epoch. For a noise scale n a step of B images teaches "
+    "as much as (1 + n/b) / (1 + n/B) steps of b (McCandlish and others, 2018); epochs: how many that takes, steps: in "
+    "how many steps.",
+    "Learning rates are taken to suit each batch. n grows while a network learns: early on larger batches teach "
+    "less than here.",
 )  # fmt: skip
 _RANGE = "*From, to*: the 90 % intervals of the noise scale and of the epoch together."
 
@@ -47,8 +50,8 @@ class Progress:
 
 
 def progress_of(epoch, reference, scale):
-    """The Progress of an EpochForecast to what the scenario `reference` learns in an epoch, by a noise scale in images (an
-    Estimate)."""
+    """The Progress of an EpochForecast to what the scenario `reference` learns in an epoch, by a noise scale in images
+    (an Estimate)."""
     batch, base = _batch_of(epoch.scenario), _batch_of(reference)
     steps = steps_worth(scale, base, batch) * (reference.images / base)
     epochs = steps * (batch / epoch.scenario.images)
@@ -117,8 +120,8 @@ def _reason(row, scale, compute):
     step, images = row.epoch.full, row.batch / row.ranks
     beside = max(0.0, 1 - (compute.per_image + compute.input_per_image) * images / step.seconds)
     efficiency = learning_efficiency(scale, row.batch).text("percent")
-    return (f"learning efficiency is {efficiency} and lower with larger batches; {100 * beside:.1f} % of a step's time does not "
-            "depend on its images, and smaller batches pay that more often")  # fmt: skip
+    return (f"learning efficiency is {efficiency} and lower with larger batches; {100 * beside:.1f} % of a step's "
+            "time does not depend on its images, and smaller batches pay that more often")  # fmt: skip
 
 
 def _edge(row, batches):
@@ -155,17 +158,18 @@ def _enough_text(rows, by_noise):
     text = f"From P = {count_text(enough)} on"
     if len(counts) > 1:
         text += f" ({count_text(counts[0])} to {count_text(counts[-1])} by the interval of the noise scale)"
-    return (f"{text} another rank brings nothing: no larger P in the table is there more than {100 * SINGLE_RUNS_DIFFER:.0f} % "
-            "sooner.")  # fmt: skip
+    return (f"{text} another rank brings nothing: no larger P in the table is there more than "
+            f"{100 * SINGLE_RUNS_DIFFER:.0f} % sooner.")  # fmt: skip
 
 
 def _advice(rows, by_noise, scale, compute, batches):
     first, first_text = _choice(rows, by_noise, lambda row: row.seconds.value)
     cheapest, cheapest_text = _choice(rows, by_noise, lambda row: row.rank_hours().value)
     return [
-        f"Soonest: {first_text}: {first.seconds.text('seconds')}; {_reason(first, scale, compute)}.{_edge(first, batches)}",
-        f"Lowest cost: {cheapest_text}: {cheapest.rank_hours().value:.3g} rank-hours; {_reason(cheapest, scale, compute)}."
-        f"{_edge(cheapest, batches)}",
+        f"Soonest: {first_text}: {first.seconds.text('seconds')}; "
+        f"{_reason(first, scale, compute)}.{_edge(first, batches)}",
+        f"Lowest cost: {cheapest_text}: {cheapest.rank_hours().value:.3g} rank-hours; "
+        f"{_reason(cheapest, scale, compute)}.{_edge(cheapest, batches)}",
         _enough_text(rows, by_noise),
     ]
 
@@ -174,14 +178,14 @@ def _origin(noise, reference):
     """Where noise scale and reference come from."""
     given = f"{where_from(noise)}" if noise.runs else "as given"
     text = f"Noise scale: {noise_text(noise.scale)}, {given}."
-    return [text, f"Reference: an epoch on {count_text(reference.ranks)} rank with {count_text(reference.batch)} images in a step, "
-                  f"{reference.seconds.text('seconds')}."]  # fmt: skip
+    return [text, f"Reference: an epoch on {count_text(reference.ranks)} rank with {count_text(reference.batch)} "
+                  f"images in a step, {reference.seconds.text('seconds')}."]  # fmt: skip
 
 
 def learning_table(rows, one_rank, noise, batches, compute, price, watts, why_not=""):
-    """The best batch of each number of ranks. `rows`: the Progress of all ranks and `batches` (images of a rank, ascending), of
-    which `one_rank` is the reference; `watts`: (watts of a rank, what they include), or None; `why_not`: what holds advice
-    back."""
+    """The best batch of each number of ranks. `rows`: the Progress of all ranks and `batches` (images of a rank,
+    ascending), of which `one_rank` is the reference; `watts`: (watts of a rank, what they include), or None; `why_not`:
+    what holds advice back."""
     table, scale = Table("learning", "Equal progress with the best batch of each P"), noise.scale
     for row in soonest(rows).values():
         table.add_fields(_fields(row, one_rank, scale, price, watts and watts[0]))

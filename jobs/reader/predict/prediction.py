@@ -18,8 +18,8 @@ from .scenario import USUAL_BUCKET_MB, drops_last, on_ranks, with_batch
 from .tables import fit_table, forecast_table, held_back, simulation_table
 
 _USUAL_IMAGES = 50_000  # CIFAR-10
-_ONE_BATCH = ("Only the batch that was run is compared: what of a step does not depend on its images is not known from one. Run two "
-              "batches per rank to have the best one proposed.")  # fmt: skip
+_ONE_BATCH = ("Only the batch that was run is compared: what of a step does not depend on its images is not known "
+              "from one. Run two batches per rank to have the best one proposed.")  # fmt: skip
 
 
 def _read_runs(words, remarks):
@@ -178,14 +178,14 @@ class Prediction:
             return NetworkNoise(exactly(self.options.gradient_noise_scale))
         noise = noise_of(self._own_runs())
         if not noise.scale.known:
-            raise Unusable(f"--goal learning: the gradient noise scale is not determined: {noise.scale.why}; give other runs, or "
-                           "--gradient-noise-scale")
+            raise Unusable(f"--goal learning: the gradient noise scale is not determined: {noise.scale.why}; give "
+                           "other runs, or --gradient-noise-scale")
         return noise
 
     def _batches(self):
-        """Images of a rank that are compared, ascending: those between the smallest and the largest that were run, by factors
-        of two; one where the options say which, or no two batches tell what of a step does not depend on its images; none
-        for one global batch."""
+        """Images of a rank that are compared, ascending: those between the smallest and the largest that were run, by
+        factors of two; one where the options say which, or no two batches tell what of a step does not depend on its
+        images; none for one global batch."""
         if self.options.global_batch:
             return []
         batches = [run.global_batch // run.world_size() for run in self._own_runs()]
@@ -213,8 +213,8 @@ class Prediction:
         rows = [progress_of(epoch, one, noise.scale) for epoch in epochs]
         given, price = self.options.price.watts, self.options.price
         watts = (given, "as given") if given is not None else watts_of(self._own_runs())
-        table = learning_table(rows, progress_of(one_rank, one, noise.scale), noise, batches, model.compute, price, watts,
-                               self._why_not)
+        table = learning_table(rows, progress_of(one_rank, one, noise.scale), noise, batches, model.compute,
+                               price, watts, self._why_not)
         if len(batches) == 1 and not self.options.batch_per_rank:
             table.notes.append(_ONE_BATCH)
         return [table, batches_table(rows, batches)] if len(batches) > 1 else [table]

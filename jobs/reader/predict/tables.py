@@ -150,8 +150,9 @@ def _wide_text(forecasts):
     wide = [epoch for epoch in forecasts if max(epoch.plus_minus.epoch, epoch.plus_minus.speedup) > _WIDEST]
     if not wide:
         return ""
-    return (f"No number of ranks is recommended, because {len(wide)} of the {counted(len(forecasts), 'prediction')} may "
-            "be wrong by more than a factor of ten: repeat the runs on a machine that nothing else uses.")
+    return (f"No number of ranks is recommended, because {len(wide)} of the "
+            f"{counted(len(forecasts), 'prediction')} may be wrong by more than a factor of ten: repeat the runs on a "
+            "machine that nothing else uses.")
 
 
 def forecast_table(forecasts, one_rank, price, why_not=""):

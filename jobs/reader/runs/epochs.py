@@ -83,8 +83,8 @@ class BucketFigures:
 
 @dataclass
 class StepBreakdown:
-    """Seconds per step of one kind. Spreads are over ranks, of the rank's mean over steps; `slowest` is over steps, of the
-    slowest rank's seconds. `steps` is 0 if there was none."""
+    """Seconds per step of one kind. Spreads are over ranks, of the rank's mean over steps; `slowest` is over steps, of
+    the slowest rank's seconds. `steps` is 0 if there was none."""
 
     steps: int = 0
     phases: dict = field(default_factory=_no_phases)
@@ -272,13 +272,13 @@ def _read_rank(j):
 def _read_scores(epoch, j):
     epoch.train = Score(j.number_if_any("loss"), j.number_if_any("accuracy"), j.count("samples"), epoch.seconds)
     if j.has("val_loss"):
-        epoch.test = Score(j.number_if_any("val_loss"), j.number_if_any("val_accuracy"), _count_if_any(j, "val_samples"),
-                           j.number_if_any("val_seconds"))
+        epoch.test = Score(j.number_if_any("val_loss"), j.number_if_any("val_accuracy"),
+                           _count_if_any(j, "val_samples"), j.number_if_any("val_seconds"))
 
 
 def read_epoch(j):
-    """Reads an element of `epochs`. What versions before did not write stays unknown. Raises Unusable naming the field at
-    fault."""
+    """Reads an element of `epochs`. What versions before did not write stays unknown. Raises Unusable naming the field
+    at fault."""
     epoch = EpochFigures(epoch=_count_if_any(j, "epoch"), steps=j.count("steps"), seconds=j.number("seconds"))
     epoch.rank_batches = [one.count() for one in j.items("batch_per_rank")]
     if j.has("resumed_at_step"):

@@ -31,16 +31,18 @@ def _confusion(j, classes):
 
 
 def evaluation_of(j):
-    """The part of the JsonView that reports show, as a dict of the same keys; unknown numbers are NaN. Rows of `confusion`
-    are classes, its columns predicted ones. Raises Unusable."""
+    """The part of the JsonView that reports show, as a dict of the same keys; unknown numbers are NaN. Rows of
+    `confusion` are classes, its columns predicted ones. Raises Unusable."""
     classes = j.elements("classes")
     if not classes:
         j.at("classes").refuse("has no class")
-    samples = {name: [_sample(one, len(classes)) for one in j.part("samples").items(name)] for name in ("first", "mistakes")}
+    samples = {name: [_sample(one, len(classes)) for one in j.part("samples").items(name)]
+               for name in ("first", "mistakes")}
     return {"weights": j.text_if_any("weights"), "val_loss": j.number_if_any("val_loss"),
             "val_accuracy": j.number("val_accuracy"), "val_samples": j.count("val_samples"),
             "val_seconds": j.number_if_any("val_seconds"), "confusion": _confusion(j, len(classes)),
-            "classes": [{"name": one.raw_text("name"), **{key: one.count(key) for key in ("images", "correct", "predicted")}}
+            "classes": [{"name": one.raw_text("name"),
+                         **{key: one.count(key) for key in ("images", "correct", "predicted")}}
                         for one in classes], "samples": samples}  # fmt: skip
 
 

@@ -69,7 +69,8 @@ def _rows_of_epochs(name, run):
     for epoch in run.epochs:
         test = epoch.test
         yield {
-            "run": name, "epoch": epoch.epoch, "steady": id(epoch) in steady, "ranks": epoch.ranks, "steps": epoch.steps,
+            "run": name, "epoch": epoch.epoch, "steady": id(epoch) in steady, "ranks": epoch.ranks,
+            "steps": epoch.steps,
             "images": epoch.train.samples, "seconds": epoch.seconds, "images_per_second": epoch.images_per_second,
             "loss": epoch.train.loss, "accuracy": epoch.train.accuracy, "val_loss": test.loss if test else math.nan,
             "val_accuracy": test.accuracy if test else math.nan, "learning_rate": epoch.learning_rate,
@@ -112,8 +113,8 @@ def _columns_of_run(name, run):
 
 
 def frame_of_steps(runs):
-    """A row for each step of each rank, where the run has a steps.csv: its columns, whether the step took the whole global
-    batch (`full`) in an epoch that counts (`steady`), and `useful`, its seconds without the phase all_reduce."""
+    """A row for each step of each rank, where the run has a steps.csv: its columns, whether the step took the whole
+    global batch (`full`) in an epoch that counts (`steady`), and `useful`, its seconds without the phase all_reduce."""
     parts = [columns for name, run in zip(names_of(runs), runs) for columns in _columns_of_run(name, run)]
     if not parts:
         return pandas.DataFrame()

@@ -1,4 +1,5 @@
-"""The gradient noise of an epoch as run.json has it, and of several together (docs/metrics.md, "Gradient noise scale")."""
+"""The gradient noise of an epoch as run.json has it, and of several together (docs/metrics.md, "Gradient noise
+scale")."""
 
 import math
 from collections import namedtuple
@@ -15,16 +16,18 @@ Reason = namedtuple("Reason", "why remedy")
 REASONS = {
     "one part a step": Reason("each step was one part, so there is no second batch size to compare it with",
                               "train with --accumulate 2 or on several ranks"),
-    "gradient not above noise": Reason("the gradient is not above its noise", "measure more steps of an epoch (--noise-scale 1)"),
-    "few steps": Reason("too few steps were measured", "train more images, or measure more of their steps (--noise-scale 1)"),
+    "gradient not above noise": Reason("the gradient is not above its noise",
+                                       "measure more steps of an epoch (--noise-scale 1)"),
+    "few steps": Reason("too few steps were measured",
+                        "train more images, or measure more of their steps (--noise-scale 1)"),
 }  # fmt: skip
 """By the words that run.json has."""
 
 
 @dataclass(frozen=True)
 class GradientNoise:
-    """Of the measured steps of an epoch. `scale` is in images, with its 90 % interval; unknown where `reason` has words of
-    REASONS."""
+    """Of the measured steps of an epoch. `scale` is in images, with its 90 % interval; unknown where `reason` has words
+    of REASONS."""
 
     scale: Estimate = Estimate()
     gradient_norm2: float = math.nan  # |G|^2, mean over the steps
@@ -68,8 +71,8 @@ def read_noise(j):
 
 
 def _birge_ratio(scales, pooled):
-    """By how much values differ more than their intervals say; 1 where they do not (R. Birge: The calculation of errors by
-    the method of least squares, Physical Review 40, 207-227, 1932)."""
+    """By how much values differ more than their intervals say; 1 where they do not (R. Birge: The calculation of errors
+    by the method of least squares, Physical Review 40, 207-227, 1932)."""
     squares = 0.0
     for scale in scales:
         half = scale.high - scale.value if scale.value < pooled else scale.value - scale.low
@@ -80,8 +83,8 @@ def _birge_ratio(scales, pooled):
 
 def pooled_scale(noises):
     """One noise scale of several measurements that determined theirs: the ratio of the summed variances and squared
-    gradients, with the interval that theirs leave, wider by Birge's ratio where they differ by more. An Estimate in images;
-    unknown of none."""
+    gradients, with the interval that theirs leave, wider by Birge's ratio where they differ by more. An Estimate in
+    images; unknown of none."""
     known = [noise for noise in noises if noise.scale.known and noise.gradient_norm2 > 0 and noise.steps > 0]
     if not known:
         return Estimate()
@@ -98,18 +101,18 @@ def pooled_scale(noises):
 
 
 def learning_efficiency(scale, batch):
-    """1 / (1 + B / noise scale): what share of its images a step of B images uses. An Estimate, of one in images; where that
-    is not known anything from 0 to 1, for its reason."""
+    """1 / (1 + B / noise scale): what share of its images a step of B images uses. An Estimate, of one in images; where
+    that is not known anything from 0 to 1, for its reason."""
     if not scale.known:
         return Estimate(1.0, 0.0, 1.0, scale.why)
     return Estimate(*(one / (one + batch) for one in (scale.value, scale.low, scale.high)), scale.why)
 
 
 def steps_worth(scale, batch, other):
-    """How many steps of `other` images teach as much as one of `batch`: (1 + noise/other) / (1 + noise/batch) (S. McCandlish,
-    J. Kaplan, D. Amodei and others: An Empirical Model of Large-Batch Training, 2018, section 2.2). It is also by how much the
-    best learning rate of plain SGD differs. An Estimate: 1 of equal batches, whatever the noise scale; where that is not known
-    anything from 1 to the ratio of the batches, for its reason."""
+    """How many steps of `other` images teach as much as one of `batch`: (1 + noise/other) / (1 + noise/batch) (S.
+    McCandlish, J. Kaplan, D. Amodei and others: An Empirical Model of Large-Batch Training, 2018, section 2.2). It is
+    also by how much the best learning rate of plain SGD differs. An Estimate: 1 of equal batches, whatever the noise
+    scale; where that is not known anything from 1 to the ratio of the batches, for its reason."""
     images = batch / other
     if batch == other:
         return Estimate(1.0, 1.0, 1.0)

@@ -24,8 +24,8 @@ _WHAT_TO_NAME = "name run directories of rueda train, or the directory of a stud
 
 @dataclass
 class Attempt:
-    """What jobs/scale.sh wrote about one run that it started: also of those that were refused or failed before they had a
-    run.json."""
+    """What jobs/scale.sh wrote about one run that it started: also of those that were refused or failed before they had
+    a run.json."""
 
     file: Path = None
     model: str = ""
@@ -78,8 +78,8 @@ def read_attempt(file):
 
 
 def _list_files(folder, level):
-    """Files of each folder before those of the folders in it, these by name, and a link that leads nowhere, so that a run
-    is not missed in silence. What cannot be listed is left out."""
+    """Files of each folder before those of the folders in it, these by name, and a link that leads nowhere, so that a
+    run is not missed in silence. What cannot be listed is left out."""
     files = [os.path.join(folder, name) for name in _NAMES if os.path.lexists(path_of(os.path.join(folder, name)))]
     if level == _MOST_LEVELS:
         return files

@@ -53,7 +53,8 @@ def _folders_of(runs):
     """{name: path} of the directories of a study's runs."""
     try:
         with os.scandir(path_of(runs)) as entries:
-            return {entry.name: os.path.join(runs, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)}
+            return {entry.name: os.path.join(runs, entry.name)
+                    for entry in entries if entry.is_dir(follow_symlinks=False)}
     except OSError:
         return {}
 
@@ -88,11 +89,13 @@ def _remarks_on_folders(place, plan, folders):
     where, remarks = printable(Path(place).name or place), []
     if missing:
         remarks.append(Remark("plan-missing", [], f"{where}: its plan has {counted(len(missing), 'run')} that "
-                              f"{'is' if len(missing) == 1 else 'are'} not there: {first_few(map(printable, missing), _SHOWN)}"))
+                              f"{'is' if len(missing) == 1 else 'are'} not there: "
+                              f"{first_few(map(printable, missing), _SHOWN)}"))
     if others:
         paths = [os.path.join(folders[name], RUN_NAME) for name in others]
         remarks.append(Remark("plan-extra", paths, f"{where}: {counted(len(others), 'run')} "
-                              f"{'is' if len(others) == 1 else 'are'} not in its plan: {first_few(map(printable, others), _SHOWN)}"))
+                              f"{'is' if len(others) == 1 else 'are'} not in its plan: "
+                              f"{first_few(map(printable, others), _SHOWN)}"))
     return by_name, remarks
 
 
@@ -104,7 +107,8 @@ def _remark_on_run(run, entry):
     if wanted == found:
         return []
     return [Remark("plan-differs", [str(run.file)], f"{printable(folder_name(run.file))}: the plan has "
-                   f"{printable(' '.join(map(str, wanted)))} (model, ranks, batch), and run.json {printable(' '.join(map(str, found)))}")]
+                   f"{printable(' '.join(map(str, wanted)))} (model, ranks, batch), and run.json "
+                   f"{printable(' '.join(map(str, found)))}")]
 
 
 def _remark_on_attempt(run):
@@ -118,7 +122,8 @@ def _remark_on_attempt(run):
     except Unusable as error:
         return [Remark("attempt", [str(run.file)], f"{name}: its attempt.json cannot be compared ({error})")]
     if attempt.ranks != run.world_size():
-        return [Remark("attempt", [str(run.file)], f"{name}: attempt.json says {counted(attempt.ranks, 'rank')}, and run.json "
+        return [Remark("attempt", [str(run.file)],
+                       f"{name}: attempt.json says {counted(attempt.ranks, 'rank')}, and run.json "
                        f"{run.world_size()}")]
     if attempt.seconds + _PATIENCE < run.summary.training_seconds:
         return [Remark("attempt", [str(run.file)], f"{name}: the launch took {attempt.seconds:.6g} s, and its epochs "
@@ -128,8 +133,8 @@ def _remark_on_attempt(run):
 
 
 def remarks_on_plan(place, runs):
-    """[Remark] on the directory of a study, of whose study.json and attempt.json the runs below it have to be. None without
-    a study.json."""
+    """[Remark] on the directory of a study, of whose study.json and attempt.json the runs below it have to be. None
+    without a study.json."""
     file = Path(place) / NAME
     if not _is_there(place, NAME):
         return []

@@ -22,9 +22,11 @@ def _figures(row):
     from .epochs import RankFigures
 
     return RankFigures(
-        int(row["rank"]), row["seconds"], int(row["samples"]), {name: row[name] for name in PHASES}, row["all_reduce_busy"],
+        int(row["rank"]), row["seconds"], int(row["samples"]), {name: row[name] for name in PHASES},
+        row["all_reduce_busy"],
         row["all_reduce_wait"], row["all_reduce_add"], row["prepare_busy"], row["copy_busy"], row["copy_bytes"],
-        row["core_share"], _spread(row, "full_step_seconds"), _spread(row, "full_step_compute_seconds"), int(row["batch"]))
+        row["core_share"], _spread(row, "full_step_seconds"), _spread(row, "full_step_compute_seconds"),
+        int(row["batch"]))
 
 
 def read_ranks(path, epoch, ranks):
@@ -42,8 +44,8 @@ def read_ranks(path, epoch, ranks):
 
 
 class RanksInFile(Sequence):
-    """RankFigures of an epoch, which are read when they are wanted, and kept until those of another epoch of the run are.
-    Empty where they cannot be read, which the check of records tells."""
+    """RankFigures of an epoch, which are read when they are wanted, and kept until those of another epoch of the run
+    are. Empty where they cannot be read, which the check of records tells."""
 
     def __init__(self, path, epoch, ranks, cache):
         self._path, self._epoch, self._ranks, self._cache = path, epoch, ranks, cache

@@ -1,5 +1,5 @@
-"""A run's records say many things twice: run.json against itself, epochs.csv, steps.csv and the command line. Records that
-contradict each other were changed, or come from different runs."""
+"""A run's records say many things twice: run.json against itself, epochs.csv, steps.csv and the command line. Records
+that contradict each other were changed, or come from different runs."""
 
 import csv
 import io
@@ -28,8 +28,10 @@ _BETWEEN_STEPS = 1e-3  # of an epoch: the last digits of two clocks
 _MOST_BYTES = 1_000_000_000
 _REMEDY = "give the epochs.csv that the run wrote"
 # The program replaces these by the values in use, or they are paths.
-_NOT_AS_TYPED = {"threads", "batch-per-rank", "accumulate", "input-workers", "bucket-mb", "segment-kb", "data", "run-dir",
-                 "log-dir", "trace", "save-weights", "init-weights", "compute-from", "compute", "tuning-file", "plan-cache"}  # fmt: skip
+_NOT_AS_TYPED = {"threads", "batch-per-rank", "accumulate", "input-workers", "bucket-mb", "segment-kb",
+                 "data", "run-dir",
+                 "log-dir", "trace", "save-weights", "init-weights", "compute-from", "compute", "tuning-file",
+                 "plan-cache"}  # fmt: skip
 
 
 @dataclass
@@ -55,12 +57,14 @@ class _Check:
         self.run, self.remarks, self.name = run, {}, printable(folder_name(run.file))
 
     def add(self, code, text, contradiction=True, **figures):
-        self.remarks.setdefault(code, Remark(code, [str(self.run.file)], f"{self.name}: {text}", contradiction, figures))
+        self.remarks.setdefault(code,
+                                Remark(code, [str(self.run.file)], f"{self.name}: {text}", contradiction, figures))
 
     def compare(self, code, what, recorded, other, where, close=_CLOSE):
         """`recorded` is the figure of run.json, `other` that of `where`."""
         if _differ(recorded, other, close):
-            self.add(code, f"{what} is {recorded:.6g} in run.json and {other:.6g} {where}", recorded=recorded, other=other)
+            self.add(code, f"{what} is {recorded:.6g} in run.json and {other:.6g} {where}", recorded=recorded,
+                     other=other)
 
 
 def _in_run_json(epoch):
@@ -108,7 +112,8 @@ def _check_epochs_csv(check):
             check.add("epochs-csv", f"epoch {epoch.epoch} of run.json is not in epochs.csv")
             continue
         for column, recorded in _in_run_json(epoch).items():
-            check.compare("epochs-csv", f"{column} of epoch {epoch.epoch}", recorded, row.get(column, math.nan), "in epochs.csv")
+            check.compare("epochs-csv", f"{column} of epoch {epoch.epoch}", recorded, row.get(column, math.nan),
+                          "in epochs.csv")
 
 
 def _compared(run):
@@ -132,13 +137,14 @@ def _check_ranks_csv(check):
             return
         for row, rank in zip(rows, epoch.of_ranks):
             for name, recorded in _of_rank(rank).items():
-                check.compare("ranks-csv", f"{name} of rank {row.rank} in epoch {epoch.epoch}", recorded, _of_rank(row)[name],
-                              "in ranks.csv")
+                check.compare("ranks-csv", f"{name} of rank {row.rank} in epoch {epoch.epoch}", recorded,
+                              _of_rank(row)[name], "in ranks.csv")
 
 
 def _check_steps_csv(check):
     compared = _compared(check.run)
-    tables = _read_beside(check, STEPS_NAME, "steps-csv", partial(read_steps, wanted=[epoch.epoch for epoch in compared]))
+    tables = _read_beside(check, STEPS_NAME, "steps-csv",
+                          partial(read_steps, wanted=[epoch.epoch for epoch in compared]))
     for epoch in compared if tables is not None else ():
         table = tables.get(epoch.epoch)
         if table is None or table["rank"].shape[1] != epoch.ranks:
@@ -159,7 +165,8 @@ def _check_epoch(check, epoch):
     slowest = max((rank.seconds for rank in epoch.of_ranks), default=math.nan)
     whole = not epoch.resumed_at_step
     if epoch.seconds < slowest * (1 - _BETWEEN_STEPS):
-        check.add("epoch-seconds", f"the steps {when} take its slowest rank {slowest:.6g} s, longer than the epoch itself "
+        check.add("epoch-seconds",
+                  f"the steps {when} take its slowest rank {slowest:.6g} s, longer than the epoch itself "
                   f"({epoch.seconds:.6g} s)", recorded=epoch.seconds, other=slowest)
     check.compare("rate", f"images/s {when}", epoch.images_per_second, epoch.train.samples / epoch.seconds,
                   "by its images and seconds")
@@ -173,7 +180,8 @@ def _check_epoch(check, epoch):
         useful = sum(rank.seconds - rank.phases["all_reduce"] for rank in epoch.of_ranks) / len(epoch.of_ranks)
         check.compare("efficiency", f"the useful time {when}", epoch.efficiency.useful_mean, useful, "by its ranks")
         samples = sum(rank.samples for rank in epoch.of_ranks)
-        check.compare("samples", f"the number of images {when}", epoch.train.samples, samples, "as the sum over its ranks")
+        check.compare("samples", f"the number of images {when}", epoch.train.samples, samples,
+                      "as the sum over its ranks")
 
 
 def _check_noise(check, epoch):
@@ -182,8 +190,8 @@ def _check_noise(check, epoch):
     if noise is None or not noise.scale.known:
         return
     when = f"of epoch {epoch.epoch}"
-    check.compare("noise", f"the gradient noise scale {when}", noise.scale.value, quotient(noise.variance, noise.gradient_norm2),
-                  "by its variance and its squared gradient")
+    check.compare("noise", f"the gradient noise scale {when}", noise.scale.value,
+                  quotient(noise.variance, noise.gradient_norm2), "by its variance and its squared gradient")
     check.compare("noise", f"the learning efficiency {when}", noise.learning_efficiency,
                   learning_efficiency(noise.scale, noise.batch).value, "by its noise scale")
 
@@ -207,12 +215,15 @@ def _check_backend(check):
     waited = run.timed is not None or any(rank.device.startswith("none:") for rank in run.ranks)
     without_loss = all(math.isnan(epoch.train.loss) for epoch in run.epochs)
     if backends != ["timed"] and (waited or (run.outcome == "completed" and without_loss)):
-        check.add("backend", f"its backend is called {' and '.join(map(printable, backends))}, and it has no loss in any epoch: "
+        check.add("backend",
+                  f"its backend is called {' and '.join(map(printable, backends))}, and it has no loss in any epoch: "
                   "the timed backend records so, which computes nothing" if without_loss else
-                  f"its backend is called {' and '.join(map(printable, backends))}, and it says how long it waited instead")
+                  f"its backend is called {' and '.join(map(printable, backends))}, and it says how long it "
+                  "waited instead")
     asked = run.options.get("backend")
     if isinstance(asked, str) and asked != "auto" and [asked] != backends:
-        check.add("backend", f"--backend {printable(asked)} was asked for, and its ranks had {', '.join(map(printable, backends))}")
+        check.add("backend", f"--backend {printable(asked)} was asked for, and its ranks had "
+                  f"{', '.join(map(printable, backends))}")
 
 
 def _typed_options(command_line):
@@ -254,7 +265,8 @@ def remarks_on_run(run):
     """[Remark] on one run with epochs, of each code at most one. Whoever changed every record alike is not found so."""
     check, folder = _Check(run), Path(run.file).parent
     if not any(path_of(folder / name).exists() for name in (EPOCHS_NAME, STEPS_NAME)):
-        check.add("alone", "there is neither epochs.csv nor steps.csv beside its run.json, which nothing confirms so", False)
+        check.add("alone",
+                  "there is neither epochs.csv nor steps.csv beside its run.json, which nothing confirms so", False)
     else:
         _check_epochs_csv(check)
         _check_steps_csv(check)

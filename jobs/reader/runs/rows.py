@@ -1,5 +1,5 @@
-"""Files of rows that a run appends epoch by epoch: steps.csv and ranks.csv. Each line begins with its epoch's number, and
-epochs stand in their order, so that those that are wanted are found without reading the others."""
+"""Files of rows that a run appends epoch by epoch: steps.csv and ranks.csv. Each line begins with its epoch's number,
+and epochs stand in their order, so that those that are wanted are found without reading the others."""
 
 import os
 
@@ -70,8 +70,8 @@ def rows_by_epoch(file, wanted=None):
 
 
 def spaced(epochs, rows_of_one, most_rows):
-    """Those epochs whose rows are read: all, or where these are too many, at least two, evenly spaced from the first to the
-    last."""
+    """Those epochs whose rows are read: all, or where these are too many, at least two, evenly spaced from the first to
+    the last."""
     count = max(2, most_rows // max(1, rows_of_one))
     if len(epochs) <= count:
         return list(epochs)

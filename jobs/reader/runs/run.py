@@ -1,4 +1,5 @@
-"""One run.json (docs/run-json.md) as studies and predictions use it. Seconds, bytes, images; unknown numbers are NaN."""
+"""One run.json (docs/run-json.md) as studies and predictions use it. Seconds, bytes, images; unknown numbers are
+NaN."""
 
 import math
 from copy import copy
@@ -212,8 +213,8 @@ def _read_timed(j):
 
 
 def read_run(file):
-    """Reads a run.json. Ignores unknown fields; fields that an older version did not write stay unknown. Raises Unusable
-    naming file, field and remedy."""
+    """Reads a run.json. Ignores unknown fields; fields that an older version did not write stay unknown. Raises
+    Unusable naming file, field and remedy."""
     j = read_json(InputFile(file, _REMEDY))
     j.require_schema(SCHEMA, SCHEMA_VERSION, NAME, _OLDEST)
     _check_work(j)
@@ -237,8 +238,8 @@ def read_run(file):
 
 
 def _steady_stretch(epochs):
-    """The last epochs that follow a first one, up to the next first one; none unless they are of as many ranks as the last
-    epoch. An epoch is a first one if a process resumed the run in it."""
+    """The last epochs that follow a first one, up to the next first one; none unless they are of as many ranks as the
+    last epoch. An epoch is a first one if a process resumed the run in it."""
     first = [index == 0 or epoch.resumed_at_step is not None for index, epoch in enumerate(epochs)]
     end = len(epochs)
     while end > 0 and first[end - 1]:

@@ -42,8 +42,8 @@ def _table(file, names, lines):
 
 
 def read_steps(path, wanted=None):
-    """{epoch: {column: array [step][rank]}} of a steps.csv, for the epochs `wanted`, or all. An epoch in which a rank lacks a
-    step is left out. Memory does not grow with other epochs. Raises Unusable."""
+    """{epoch: {column: array [step][rank]}} of a steps.csv, for the epochs `wanted`, or all. An epoch in which a rank
+    lacks a step is left out. Memory does not grow with other epochs. Raises Unusable."""
     file = InputFile(path, _REMEDY)
     names, found = rows_by_epoch(file, wanted)
     for name in ("epoch", "step", "rank", "samples", "global_samples", "seconds", "all_reduce"):
@@ -54,8 +54,8 @@ def read_steps(path, wanted=None):
 
 
 def steps_of(run, epochs):
-    """The tables of these epochs (EpochFigures) of a run, where its directory has a steps.csv that can be read and has as
-    many ranks as the epoch; else without them. Of very many rows only those of epochs evenly spaced, with the last.
+    """The tables of these epochs (EpochFigures) of a run, where its directory has a steps.csv that can be read and has
+    as many ranks as the epoch; else without them. Of very many rows only those of epochs evenly spaced, with the last.
     Unreadable ones are told by the check of records."""
     rows = max((epoch.steps * epoch.ranks for epoch in epochs), default=0)
     try:

@@ -15,7 +15,8 @@ what single runs leave open."""
 def lost_margin(base, f):
     """What the seconds of a loss may be off."""
     share = base.ranks() / f.ranks()
-    return f.losses.lost_spread + margin(f.point.epoch.value, f.point) + margin(share * base.point.epoch.value, base.point)
+    return (f.losses.lost_spread + margin(f.point.epoch.value, f.point)
+            + margin(share * base.point.epoch.value, base.point))
 
 
 def is_determined(base, f):
@@ -45,8 +46,8 @@ def is_sure(part):
 
 
 def most_lost(base, f):
-    """The Part that lost most; None where too little is lost to look for a cause, the runs may not conclude, or that part
-    is not more than it may be off."""
+    """The Part that lost most; None where too little is lost to look for a cause, the runs may not conclude, or that
+    part is not more than it may be off."""
     if not f.epoch_view.efficiency.value < NOTHING_LOST or not is_determined(base, f):
         return None
     largest = loss_parts(base, f)[0]
@@ -54,8 +55,8 @@ def most_lost(base, f):
 
 
 def costliest(base, f):
-    """The factor of efficiency that costs most; None where repeats do not agree on it, or single runs have another within
-    5 % of it."""
+    """The factor of efficiency that costs most; None where repeats do not agree on it, or single runs have another
+    within 5 % of it."""
     if f.costliest is None or not (is_single_run(base.point) or is_single_run(f.point)):
         return f.costliest
     least, *others = sorted(f.factors[cause] for cause in CAUSES if math.isfinite(f.factors[cause]))

@@ -1,8 +1,8 @@
 """Who may conclude: the one rule that every sentence asks before it names a cause, ranks, sees a trend or advises.
 
 A figure may always be shown. A conclusion may not come from runs that did not measure what they seem to (`doubts_of`),
-and only from a difference that is more than runs of one configuration differ by: of repeats their range, of single runs,
-whose range nobody knows, 5 % of the figure (`judged`, `margin`).
+and only from a difference that is more than runs of one configuration differ by: of repeats their range, of single
+runs, whose range nobody knows, 5 % of the figure (`judged`, `margin`).
 """
 
 import math
@@ -29,9 +29,10 @@ DOUBTS = {
     for doubt in (
         Doubt("oversubscribed", "it ran more threads than there were cores", "give each thread a core"),
         Doubt("warm-up", "its only epoch includes warm-up", "train more epochs"),
-        Doubt("disturbed", f"a rank got less than {100 * THRESHOLDS['fair_share']:.0f} % of the time of its cores, which other programs, a quota or other "
-              "virtual machines took", "repeat it on cores of its own"),
-        Doubt("few-steps", f"its steady epochs have fewer than {FEWEST_STEPS} full steps", "train more images or more epochs"),
+        Doubt("disturbed", f"a rank got less than {100 * THRESHOLDS['fair_share']:.0f} % of the time of its cores, "
+              "which other programs, a quota or other virtual machines took", "repeat it on cores of its own"),
+        Doubt("few-steps", f"its steady epochs have fewer than {FEWEST_STEPS} full steps",
+              "train more images or more epochs"),
     )
 }  # fmt: skip
 
@@ -41,8 +42,8 @@ def _full_steps(run):
 
 
 def doubts_of(point):
-    """The codes of what holds back conclusions from an observation, in the order of DOUBTS. What rueda did not run has no
-    steps to count."""
+    """The codes of what holds back conclusions from an observation, in the order of DOUBTS. What rueda did not run has
+    no steps to count."""
     applies = {
         "oversubscribed": point.oversubscribed,
         "warm-up": point.includes_warm_up,
@@ -65,8 +66,8 @@ def doubted_runs(points):
 
 
 def judged(time, point):
-    """A time as conclusions take it. That of a single run stands for any within 2.5 %, so that two of them, and any ratio
-    of two, tell something only from 5 % on."""
+    """A time as conclusions take it. That of a single run stands for any within 2.5 %, so that two of them, and any
+    ratio of two, tell something only from 5 % on."""
     if not is_single_run(point):
         return time
     return Estimate(time.value, time.low / _ALLOWED, time.high * _ALLOWED, time.why)

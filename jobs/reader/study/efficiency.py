@@ -15,7 +15,8 @@ def useful_seconds(run):
 
 
 def factors_of(efficiency, before, after):
-    """By the keys of FACTORS, from the run's EfficiencySeconds and the useful seconds of all ranks on P0 and on P ranks."""
+    """By the keys of FACTORS, from the run's EfficiencySeconds and the useful seconds of all ranks on P0 and on P
+    ranks."""
     scaling, parallel = quotient(before, after), efficiency.parallel()
     return {"parallel": parallel, "load_balance": efficiency.load_balance(),
             "serialisation": efficiency.serialisation(), "transfer": efficiency.transfer(),
@@ -37,8 +38,8 @@ def efficiency_factors(base, run):
 
 
 def costliest_factor(base_runs, runs):
-    """The least of the four causes; None where repeats do not agree on it. Only computation scaling depends on the base,
-    and grows with its useful seconds, so that the extremes of these stand for all."""
+    """The least of the four causes; None where repeats do not agree on it. Only computation scaling depends on the
+    base, and grows with its useful seconds, so that the extremes of these stand for all."""
     befores = [useful_seconds(run) for run in base_runs]
     known = [one for one in befores if not math.isnan(one)]
     extremes = {min(known), max(known)} if known else set()

@@ -48,7 +48,8 @@ class StragglerFigures:
 
 @dataclass
 class PointFigures:
-    """From the repeat that stands for all (merged), so that times and their parts add up; ranges are over all repeats."""
+    """From the repeat that stands for all (merged), so that times and their parts add up; ranges are over all
+    repeats."""
 
     series: Series = None
     point: Observation = None
@@ -65,7 +66,8 @@ class PointFigures:
     costliest: str = None  # key of the least of the four causes; None where repeats do not agree on it
     communication: CommunicationFigures = field(default_factory=CommunicationFigures)
     stragglers: StragglerFigures = field(default_factory=StragglerFigures)
-    waits: Waiting = field(default_factory=Waiting)  # of several ranks: what steps waited for, and the rank that is late
+    # Of several ranks: what steps waited for, and the rank that is late.
+    waits: Waiting = field(default_factory=Waiting)
     energy: Energy = field(default_factory=Energy)  # of an epoch
     device_seconds: float = math.nan  # P x epoch time
     losses: Losses = None  # None for the first point, oversubscribed ones and those that rueda did not run
@@ -130,8 +132,8 @@ def _communication(one_rank, figures):
 
 
 def _stragglers(run):
-    """Of the last steady epoch. A rank that has more images takes longer and is not slow for that: its time counts as if
-    it had those of a mean rank."""
+    """Of the last steady epoch. A rank that has more images takes longer and is not slow for that: its time counts as
+    if it had those of a mean rank."""
     epoch = steady_epochs(run)[-1]
     medians = [rank.full_compute.median for rank in epoch.of_ranks]
     images = batches_of(run, epoch)

@@ -1,4 +1,5 @@
-"""Series and points of a study as pandas' DataFrames. A figure with a range has two columns more: NAME_low and NAME_high."""
+"""Series and points of a study as pandas' DataFrames. A figure with a range has two columns more: NAME_low and
+NAME_high."""
 
 import pandas
 
@@ -20,8 +21,8 @@ def _losses(losses):
     """Seconds of an epoch beyond ideal scaling, by phase."""
     if losses is None:
         return {}
-    return {"lost_seconds": losses.lost, **{f"lost_{phase}": losses.phases[phase] for phase in PHASES}, "lost_waiting": losses.waiting,
-            "lost_rest": losses.rest}
+    return {"lost_seconds": losses.lost, **{f"lost_{phase}": losses.phases[phase] for phase in PHASES},
+            "lost_waiting": losses.waiting, "lost_rest": losses.rest}
 
 
 def _row(series, figures):
@@ -32,7 +33,8 @@ def _row(series, figures):
         "rank_batch": point.rank_batch or None, "repeats": point.repeats, **_columns("epoch_seconds", point.epoch),
         **_columns("full_step_seconds", point.full_step), **_columns("images_per_second", figures.images_per_second),
         **_columns("speedup", figures.epoch_view.speedup), **_columns("efficiency", figures.epoch_view.efficiency),
-        **_columns("step_speedup", figures.step_view.speedup), **_columns("step_efficiency", figures.step_view.efficiency),
+        **_columns("step_speedup", figures.step_view.speedup),
+        **_columns("step_efficiency", figures.step_view.efficiency),
         **_columns("learning_speedup", figures.learning.speedup),
         "karp_flatt": figures.karp_flatt, "gustafson": figures.gustafson, **figures.factors,
         "all_reduce_busy": c.busy, "all_reduce_exposed": c.exposed, "all_reduce_waiting": c.exposed_waiting,

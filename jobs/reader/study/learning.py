@@ -13,8 +13,8 @@ _NOTHING_IN_COMMON = "the runs have no epoch in common in which they measured it
 
 @dataclass(frozen=True)
 class NetworkNoise:
-    """The gradient noise scale of all runs of one network: in images, with a 90 % interval; or why it is not determined, and
-    what helps."""
+    """The gradient noise scale of all runs of one network: in images, with a 90 % interval; or why it is not
+    determined, and what helps."""
 
     scale: Estimate = Estimate()
     epoch: int = 0  # the last in which all runs that could determine one measured it; 0: none
@@ -48,8 +48,8 @@ def _why_not(runs):
 
 
 def noise_of(runs):
-    """The NetworkNoise of runs of one network, of which each determined its own or not. The noise scale grows while a network
-    learns, so all are taken from the same epoch: the last that each run measured that could."""
+    """The NetworkNoise of runs of one network, of which each determined its own or not. The noise scale grows while a
+    network learns, so all are taken from the same epoch: the last that each run measured that could."""
     measured = [(run, of_run) for run in runs if (of_run := _measured(run))]
     if not measured:
         return NetworkNoise(Estimate().because(_why_not(runs)))

@@ -9,8 +9,8 @@ from ..runs.run import middle_epoch
 
 @dataclass
 class Losses:
-    """T(P) - T(P0) P0 / P, and what of it each phase explains: the phase's seconds per epoch less its share of the fewest
-    ranks' ones. The rest lies between steps or in the ranks' unevenness. Seconds per epoch."""
+    """T(P) - T(P0) P0 / P, and what of it each phase explains: the phase's seconds per epoch less its share of the
+    fewest ranks' ones. The rest lies between steps or in the ranks' unevenness. Seconds per epoch."""
 
     lost: float = math.nan
     phases: dict = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))

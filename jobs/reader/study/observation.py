@@ -152,8 +152,9 @@ def _tell_apart(observations, name, values):
 
 
 def _repeats_differ(observations, values):
-    """Whether some configuration ran with several values: a strong study on the timed backend gives each batch a time of
-    its own, and parts by hand are other numbers on each number of ranks, which is one value for each configuration."""
+    """Whether some configuration ran with several values: a strong study on the timed backend gives each batch a time
+    of its own, and parts by hand are other numbers on each number of ranks, which is one value for each
+    configuration."""
     first = {}
     for seen, value in zip(observations, values):
         key = seen.model, seen.ranks, seen.hosts, seen.global_batch
@@ -185,8 +186,8 @@ def _factors_text(run):
 
 
 def _words_for_series(observations, texts, in_common):
-    """Numbers of each rank are others on each number of ranks, so that they do not tell points of one series apart: where
-    no configuration ran with several, `in_common` stands for all of them."""
+    """Numbers of each rank are others on each number of ranks, so that they do not tell points of one series apart:
+    where no configuration ran with several, `in_common` stands for all of them."""
     numbers = [(seen, text) for seen, text in zip(observations, texts) if any(c.isdigit() for c in text)]
     several = len({text for _, text in numbers}) > 1
     if not several or _repeats_differ(*zip(*numbers)):
@@ -227,8 +228,9 @@ def _tell_machines_apart(observations):
 
 
 def observe_all(runs):
-    """All runs that have an epoch. `variant` names the options that change the time of a step and are not the same in all
-    runs ("overlap off, wire bf16"), and what of machine_of is not the same in all runs on this kind of processor."""
+    """All runs that have an epoch. `variant` names the options that change the time of a step and are not the same in
+    all runs ("overlap off, wire bf16"), and what of machine_of is not the same in all runs on this kind of
+    processor."""
     observations = [observe(run) for run in runs if run.epochs]
     _tell_options_apart(observations)
     for processor in Processor:

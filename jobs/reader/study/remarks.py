@@ -1,5 +1,5 @@
-"""What does not fit together in a study: records of single runs (runs/records.py), its plan (runs/plan.py), and runs that
-cannot all be measurements of their own."""
+"""What does not fit together in a study: records of single runs (runs/records.py), its plan (runs/plan.py), and runs
+that cannot all be measurements of their own."""
 
 from pathlib import Path
 
@@ -27,7 +27,8 @@ def _same_epochs(a, b):
 
 
 def _is_copy(a, b):
-    """One epoch may take as long as another's; most of them do not. A single one has to have begun in the same second."""
+    """One epoch may take as long as another's; most of them do not. A single one has to have begun in the same
+    second."""
     same, fewest = _same_epochs(a, b), min(len(a.epochs), len(b.epochs))
     if same < 2:
         return same == fewest == 1 and bool(a.started_at) and a.started_at == b.started_at
@@ -72,8 +73,9 @@ def _remarks_on_machines(runs):
             continue
         usual, *others = sorted(machines, key=lambda machine: -len(machines[machine]))
         elsewhere = [run for machine in others for run in machines[machine]]
-        text = (f"{counted(len(machines[usual]), 'run')} of the study ran on {printable(' and '.join(usual))}, and these on other "
-                f"machines: {first_few((f'{_name(run)} on {printable(_machine(run)[0])}' for run in elsewhere), _SHOWN)}")
+        text = (f"{counted(len(machines[usual]), 'run')} of the study ran on {printable(' and '.join(usual))}, and "
+                "these on other machines: "
+                f"{first_few((f'{_name(run)} on {printable(_machine(run)[0])}' for run in elsewhere), _SHOWN)}")
         remarks.append(Remark("hosts", [str(run.file) for run in elsewhere], text, contradiction=False))
     return remarks
 

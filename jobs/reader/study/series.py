@@ -32,8 +32,8 @@ class Series(Subject):
 
 @dataclass
 class Speedup:
-    """What P ranks gained over the fewest that were run, P0 (1 where there is such a run), which count as P0. Efficiency
-    is S / P. Unknown in a series of one P, which has no base."""
+    """What P ranks gained over the fewest that were run, P0 (1 where there is such a run), which count as P0.
+    Efficiency is S / P. Unknown in a series of one P, which has no base."""
 
     speedup: Estimate = Estimate()
     efficiency: Estimate = Estimate()
@@ -72,8 +72,8 @@ def _fits(seen, by_rank):
 
 
 def _series_of_kind(members):
-    """The series of equal subjects and images. Ranks that are unequal in other ways make series of their own, and a run on
-    one rank serves all of these."""
+    """The series of equal subjects and images. Ranks that are unequal in other ways make series of their own, and a run
+    on one rank serves all of these."""
     several = dict.fromkeys(seen.by_rank for seen in members if None not in seen.by_rank)
     groups = [[seen for seen in members if _fits(seen, by_rank)] for by_rank in several] or [members]
     all_series, placed = [], set()
@@ -171,8 +171,8 @@ def step_speedup(series, point):
 
 
 def _least_squares_fraction(series, figure):
-    """The s that minimises the squares of (T / T(1) - 1/P) - s (1 - 1/P), from one of the three figures of each ratio of
-    times. NaN without a point."""
+    """The s that minimises the squares of (T / T(1) - 1/P) - s (1 - 1/P), from one of the three figures of each ratio
+    of times. NaN without a point."""
     base, above, below = series.points[0], 0.0, 0.0
     for point in series.points:
         if point.oversubscribed or point.ranks == base.ranks or not point.epoch.known:
@@ -185,10 +185,10 @@ def _least_squares_fraction(series, figure):
 
 
 def amdahl_fraction(series):
-    """The serial fraction s of Amdahl's law, T(P) / T(1) = s + (1 - s) / P (Amdahl, AFIPS 1967), by least squares over the
-    epoch times of a series; P counts from the series' fewest ranks. The interval is that of the fits to the extremes: all
-    T(P) high with T(1) low, and the other way round. Without oversubscribed points; None if fewer than two are left. A
-    value below 0 is superlinear speedup."""
+    """The serial fraction s of Amdahl's law, T(P) / T(1) = s + (1 - s) / P (Amdahl, AFIPS 1967), by least squares over
+    the epoch times of a series; P counts from the series' fewest ranks. The interval is that of the fits to the
+    extremes: all T(P) high with T(1) low, and the other way round. Without oversubscribed points; None if fewer than
+    two are left. A value below 0 is superlinear speedup."""
     fit = Estimate(*(_least_squares_fraction(series, figure) for figure in ("value", "low", "high")))
     return None if series.points[0].oversubscribed or math.isnan(fit.value) else fit
 
@@ -199,15 +199,15 @@ def amdahl_limit(series, fraction):
 
 
 def most_speedup(series):
-    """The largest that was measured, of the points of amdahl_fraction. One above amdahl_limit says that the law does not
-    fit."""
+    """The largest that was measured, of the points of amdahl_fraction. One above amdahl_limit says that the law does
+    not fit."""
     speedups = [epoch_speedup(series, point).speedup for point in series.points if not point.oversubscribed]
     return max([0.0] + [speedup.value for speedup in speedups if speedup.known])
 
 
 def karp_flatt(speedup, ranks):
-    """Serial fraction that one measured speedup S on `ranks` implies: (1/S - 1/P) / (1 - 1/P) (Karp and Flatt, CACM 33(5),
-    1990). One that grows with P is overhead, not serial work. NaN for P = 1."""
+    """Serial fraction that one measured speedup S on `ranks` implies: (1/S - 1/P) / (1 - 1/P) (Karp and Flatt, CACM
+    33(5), 1990). One that grows with P is overhead, not serial work. NaN for P = 1."""
     return (quotient(1, speedup) - 1 / ranks) / (1 - 1 / ranks) if ranks > 1 else math.nan
 
 

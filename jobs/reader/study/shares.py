@@ -50,7 +50,8 @@ class RankShares:
     images: list  # that it had in a full step
     by_speed: list  # that it would have
     given: bool  # whether the parts are those of --balance 3,1
-    ranks_differ: bool  # whether the ranks would also get other parts than equal ones: if not, only the given parts differ
+    # Whether the ranks would also get other parts than equal ones: if not, only the given parts differ.
+    ranks_differ: bool
     now: float  # seconds until the slowest is ready, without waiting for others
     then: Estimate  # the same with the parts by speed; high is `now` where the fixed cost of a step is not known
 
@@ -85,9 +86,10 @@ _answered = {}  # images by the text of a question: one run is asked for by seve
 
 
 def parts_by_speed(questions):
-    """The images of each rank that --balance speed would choose, for each (MeasuredCost of each rank, images that it has):
-    those that it has where other parts would gain too little. One call of the program answers all."""
-    texts = [json.dumps({"images": images, "costs": [_cost_json(cost) for cost in costs]}) for costs, images in questions]
+    """The images of each rank that --balance speed would choose, for each (MeasuredCost of each rank, images that it
+    has): those that it has where other parts would gain too little. One call of the program answers all."""
+    texts = [json.dumps({"images": images, "costs": [_cost_json(cost) for cost in costs]})
+             for costs, images in questions]
     new = [text for text in dict.fromkeys(texts) if text not in _answered]
     if new:
         _answered.update(zip(new, ask({"balances": [json.loads(text) for text in new]})["balances"]))
@@ -143,8 +145,8 @@ def _times_by_images(tables, rank):
 
 
 def _fixed_of_pass(tables, rank):
-    """Seconds of forward and backward that do not depend on images, by the line through the times of the smallest and the
-    largest part that the rank had; None where its parts were alike."""
+    """Seconds of forward and backward that do not depend on images, by the line through the times of the smallest and
+    the largest part that the rank had; None where its parts were alike."""
     times = _times_by_images(tables, rank)
     least, most = min(times, default=0), max(times, default=0)
     if not least or most < _APART * least:
@@ -201,7 +203,8 @@ def _shares(run, known, by_speed, for_equal):
         return None
     now = slowest_seconds(costs, images)
     return RankShares(costs, images, by_speed, balance_of(run) != "equal",
-                      for_equal != equal_parts(sum(images), len(images)), now, _seconds_then(costs, now, by_speed, known[1]))
+                      for_equal != equal_parts(sum(images), len(images)), now,
+                      _seconds_then(costs, now, by_speed, known[1]))
 
 
 def shares_to_change(runs):

@@ -70,7 +70,8 @@ def _pairs(work):
     for seen in work:
         _group(machines, seen, _same_machine)
     ordered = sorted(map(merged, machines), key=lambda one: -one.epoch.value)
-    return [(slow, fast) for at, slow in enumerate(ordered) for fast in ordered[at + 1 :] if not _same_processor(slow, fast)]
+    return [(slow, fast) for at, slow in enumerate(ordered)
+            for fast in ordered[at + 1 :] if not _same_processor(slow, fast)]
 
 
 _NOTES = (

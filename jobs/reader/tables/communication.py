@@ -54,8 +54,8 @@ def _bandwidth_row(f):
 _BANDWIDTH_NOTES = (
     "GB = 10^9 bytes. algbw = bytes summed in a step / the slowest rank's time inside the all-reduce, which includes "
     "waiting for later ranks; busbw = algbw x 2(P-1)/P, comparable with a link.",
-    "Of transfer: 2(P-1)/P x bytes / the mean time in messages alone, without waiting and adding: the rate of the link. "
-    "Sums in shared memory use none.",
+    "Of transfer: 2(P-1)/P x bytes / the mean time in messages alone, without waiting and adding: the "
+    "rate of the link. Sums in shared memory use none.",
 )
 
 

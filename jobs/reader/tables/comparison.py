@@ -48,8 +48,8 @@ def _describes(option):
 
 
 def _settings_of(run):
-    """What describes a run, by name, as text that a terminal can show: what the options led to, then the options, then the
-    machine."""
+    """What describes a run, by name, as text that a terminal can show: what the options led to, then the options, then
+    the machine."""
     settings = {
         "ranks": str(run.world_size()),
         "hosts": str(run.hosts()),
@@ -123,8 +123,8 @@ def step_table(runs):
     """A mean full step, phase by phase. No rows where one of the runs has no full step."""
     columns = [("phase", "phase", "text"), ("a_seconds", "A, ms", "millis"), ("b_seconds", "B, ms", "millis"),
                ("difference_seconds", "B - A, ms", "millis"), ("ratio", "B / A", "ratio")]  # fmt: skip
-    note = ("Means over ranks and steady steps; the phases add up to the step. *B / A*: of what takes at least 1 % of A's "
-            "step.")  # fmt: skip
+    note = ("Means over ranks and steady steps; the phases add up to the step. *B / A*: of what takes at "
+            "least 1 % of A's step.")  # fmt: skip
     table = Table("comparison_steps", "A mean full step", columns, [note])
     a, b = map(full_step_phases, runs)
     whole_a, whole_b = sum(a.values()), sum(b.values())

@@ -25,11 +25,12 @@ def phase_table(figures):
     def row(f):
         if f.run is None or not math.isfinite(f.step_phases["load"]):
             return []
-        cells = [Field(f"{phase}_seconds", f"{_phase_heading(phase)}, ms", "millis", f.step_phases[phase]) for phase in used]
+        cells = [Field(f"{phase}_seconds", f"{_phase_heading(phase)}, ms", "millis", f.step_phases[phase])
+                 for phase in used]
         return [*cells, Field("step_seconds", "step, ms", "millis", sum(f.step_phases.values()))]
 
-    notes = ("Mean over the full steps of the steady epochs and over ranks, of the run that stands for the repeats. The "
-             "phases follow each other and add up to the step. all-reduce is the exposed part.",
+    notes = ("Mean over the full steps of the steady epochs and over ranks, of the run that stands for "
+             "the repeats. The phases follow each other and add up to the step. all-reduce is the exposed part.",
              "load: making the batch, or waiting for it; copy: waiting until it is on the device; other: "
              "bookkeeping.")  # fmt: skip
     return point_table("phases", "Where the time of a full step goes", figures, row, notes)
@@ -39,8 +40,9 @@ _LOSS_NOTES = (
     "Lost: T(P) - T(P0) P0/P, seconds of an epoch more than with ideal scaling. A phase explains what it takes of an "
     "epoch beyond its share P0/P of the fewest ranks' seconds; a negative figure is time won. The phases and the rest "
     "add up to the loss.",
-    "Of it waiting: of the all-reduce's part, waiting for ranks that were later. In each step the rank that arrives last "
-    "waits for no other, so what it spends in the all-reduce is transfer; what others spend beyond that is waiting.",
+    "Of it waiting: of the all-reduce's part, waiting for ranks that were later. In each step the rank "
+    "that arrives last waits for no other, so what it spends in the all-reduce is transfer; what others spend beyond "
+    "that is waiting.",
     "Rest: unevenness of the ranks and time between steps.",
 )
 
@@ -73,8 +75,8 @@ _FACTOR_NOTES = (
     "Useful time of a rank: its steps in the median epoch without waiting for the all-reduce. Load balance: its mean / "
     "its maximum over ranks. Serialisation: its maximum / the epoch on an ideal network, whose messages take no time. "
     "Transfer: that / the epoch. Their product is the parallel efficiency (POP Centre of Excellence).",
-    "Computation scaling: useful time of all ranks on the fewest ranks P0 / on P. Global efficiency = parallel efficiency "
-    "x computation scaling.",
+    "Computation scaling: useful time of all ranks on the fewest ranks P0 / on P. Global efficiency = "
+    "parallel efficiency x computation scaling.",
     "Efficiency is that of the epoch view: global efficiency / the parallel efficiency on P0.",
 )
 
@@ -100,8 +102,9 @@ def _straggler_row(f):
 
 
 _STRAGGLER_NOTES = (
-    "By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in the last epoch of the run "
-    "that stands for the repeats. Where ranks have different batches, each time is scaled to the mean batch.",
+    "By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in the last "
+    "epoch of the run that stands for the repeats. Where ranks have different batches, each time is scaled to "
+    "the mean batch.",
     "Step: the slowest rank's time over the steady full steps. A p90 far from the median is noise in single steps; a "
     "slowest rank far from the mean is a rank that is always late.",
 )

@@ -4,14 +4,14 @@ from ..base.text import counted
 from .point_table import point_table, points_of, range_cell
 from .table import Field
 
-EQUAL_BATCHES = ("With a fixed global batch (strong scaling) the speedup of learning is that of throughput, because a step "
-                 "teaches the same on any P.")  # fmt: skip
+EQUAL_BATCHES = ("With a fixed global batch (strong scaling) the speedup of learning is that of throughput, "
+                 "because a step teaches the same on any P.")  # fmt: skip
 _NOTES = (
     "Noise scale: the batch above which more images in a step teach little more, with its 90 % interval. Learning "
     "efficiency: 1 / (1 + batch / noise scale).",
-    "Teaches: how many steps of the fewest ranks' batch teach as much as one step; *images*: as how many of these steps it "
-    "has the images. The best learning rate of plain SGD grows like what a step teaches: like its images (linear scaling) "
-    "up to about the noise scale, and hardly above.",
+    "Teaches: how many steps of the fewest ranks' batch teach as much as one step; *images*: as how many of "
+    "these steps it has the images. The best learning rate of plain SGD grows like what a step teaches: like its "
+    "images (linear scaling) up to about the noise scale, and hardly above.",
     "Speedup of learning: speedup x learning efficiency / that of the fewest ranks. *From, to*: the extremes of both.",
     EQUAL_BATCHES,
 )  # fmt: skip
@@ -43,8 +43,8 @@ def noise_text(scale):
 def where_from(noise):
     """Which runs a noise scale comes from, and when."""
     batches = f"{noise.batches[0]:,}" + (f" to {noise.batches[-1]:,}" if len(noise.batches) > 1 else "")
-    return (f"by {counted(noise.runs, 'run')} with global batches of {batches} images in epoch {noise.epoch}, the last that all "
-            "have")  # fmt: skip
+    return (f"by {counted(noise.runs, 'run')} with global batches of {batches} images in epoch {noise.epoch}, the "
+            "last that all have")  # fmt: skip
 
 
 def _note_on(f):

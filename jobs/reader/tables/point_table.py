@@ -18,7 +18,8 @@ def point_table(id, title, figures, row_of, notes):
     for f in points_of(figures):
         fields = row_of(f)
         if fields:
-            table.add_fields([Field("series", "series", "text", f.series.label), Field("ranks", "P", "count", f.ranks()),
+            table.add_fields([Field("series", "series", "text", f.series.label),
+                              Field("ranks", "P", "count", f.ranks()),
                               Field("hosts", "hosts", "count", f.point.hosts), *fields])  # fmt: skip
     return table
 

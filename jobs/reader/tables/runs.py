@@ -130,8 +130,8 @@ def _run_row(run):
         seconds = seen.epoch
         accuracy = run.epochs[-1].test.accuracy if run.epochs[-1].test else None
     outcome = run.outcome + ", diverged" * run.summary.diverged
-    return [folder_name(run.file), model, run.world_size(), run.global_batch, len(run.epochs), seconds, accuracy, outcome,
-            run.summary.failure or ""]  # fmt: skip
+    return [folder_name(run.file), model, run.world_size(), run.global_batch, len(run.epochs), seconds,
+            accuracy, outcome, run.summary.failure or ""]  # fmt: skip
 
 
 def run_table(study):

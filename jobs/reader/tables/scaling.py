@@ -31,16 +31,17 @@ def _scaling_row(f, with_learning):
 
 _SCALING_NOTES = (
     "Epoch: seconds of training steps of an epoch, between barriers, without evaluation and start-up; median of the "
-    "epochs after the first. Of several runs the median by this time, or the faster of the middle two; all figures of a "
-    "row are of this run. *From, to*: minimum and maximum of the runs, or what the rounding of a log leaves.",
+    "epochs after the first. Of several runs the median by this time, or the faster of the middle two; "
+    "all figures of a row are of this run. *From, to*: minimum and maximum of the runs, or what the rounding "
+    "of a log leaves.",
     "Epoch view: the epoch has the same images on any P. Speedup S(P) = P0 T(P0) / T(P) with the series' fewest ranks "
     "P0, which count as P0; efficiency = S / P. The baseline is the same program on P0 ranks. Without a second P there "
     "is no base, and no speedup.",
     "weak: the batch of each rank is fixed, so a step does more work on more ranks. strong: the global batch is fixed, "
-    "so each rank's part of a step shrinks with P, which lowers efficiency by itself. An epoch is the same work in both, "
-    "so the epoch view asks Amdahl's question for both; the step view of weak scaling asks Gustafson's.",
-    "*More threads than cores*: ranks shared cores, so the figures also depend on the scheduler; left out of every fit. "
-    "*Includes warm-up*: there is no epoch but the first of a process.",
+    "so each rank's part of a step shrinks with P, which lowers efficiency by itself. An epoch is the same "
+    "work in both, so the epoch view asks Amdahl's question for both; the step view of weak scaling asks Gustafson's.",
+    "*More threads than cores*: ranks shared cores, so the figures also depend on the scheduler; left out "
+    "of every fit. *Includes warm-up*: there is no epoch but the first of a process.",
 )
 
 
@@ -65,11 +66,11 @@ def _step_row(f):
 
 
 _STEP_NOTES = (
-    "Full step: one that takes the whole global batch; the median of the slowest rank's time. The last step of an epoch "
-    "is partial where fewer images are left, and does not count here.",
-    "Step view: speedup = ratio of the image rates of full steps, P0 (B(P)/t(P)) / (B(P0)/t(P0)). With a fixed batch per "
-    "rank that is Gustafson's scaled speedup. Where it is better than the epoch view, partial steps and the time between "
-    "steps make the difference.",
+    "Full step: one that takes the whole global batch; the median of the slowest rank's time. The last "
+    "step of an epoch is partial where fewer images are left, and does not count here.",
+    "Step view: speedup = ratio of the image rates of full steps, P0 (B(P)/t(P)) / (B(P0)/t(P0)). With a "
+    "fixed batch per rank that is Gustafson's scaled speedup. Where it is better than the epoch view, partial steps "
+    "and the time between steps make the difference.",
 )
 
 

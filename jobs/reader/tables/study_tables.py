@@ -8,8 +8,8 @@ from .scaling import scaling_table, step_table
 from .serial import serial_table
 from .table import without_empty
 
-_OF_POINTS = (scaling_table, step_table, learning_table, factor_table, communication_table, bandwidth_table, phase_table,
-              loss_table, serial_table, straggler_table, cost_table, startup_table)  # fmt: skip
+_OF_POINTS = (scaling_table, step_table, learning_table, factor_table, communication_table, bandwidth_table,
+              phase_table, loss_table, serial_table, straggler_table, cost_table, startup_table)  # fmt: skip
 
 
 def study_tables(study, figures):
