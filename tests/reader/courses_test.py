@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 import zipfile
-from fnmatch import fnmatchcase
+from fnmatch import fnmatch, fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,6 +178,15 @@ class Courses(unittest.TestCase):
             for table in made_of(name)[0]:
                 for note in table.all_notes():
                     self.assertRegex(note, r"\w+ .*\w.*[.)]$", (table.id, table.notes))
+
+    def test_git_ignores_what_the_commands_write(self):
+        ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines() if line.startswith("/")]
+        texts = [text_of(name) for name in TASKS] + [(ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")]
+        blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```$", "\n".join(texts), re.MULTILINE | re.DOTALL))
+        written = set(re.findall(r"(?:--out |--hand-in |--run-dir | -o | >)([a-z][\w.-]*)", blocks))
+        self.assertGreaterEqual(written, {"runs", "hand-in", "rehearsal-book", "resnet152.slurm", "ring", "checked"})
+        for name in written:
+            self.assertTrue(any(fnmatch(name, one) for one in ignored), name)
 
     def test_the_program_carries_the_pages(self):
         with zipfile.ZipFile(io.BytesIO(embed.archive(embed.embedded()))) as archive:
