@@ -53,6 +53,7 @@ struct MaskGradient {
 template <typename T, bool biased, bool adds>
 struct AddBias {
   static constexpr int kSums = 0;
+  static constexpr int kTile = kWarpRow<T>;
   static constexpr int kRows = adds ? 2 : 4;
   static constexpr bool kBackwards = true;
   void* y;

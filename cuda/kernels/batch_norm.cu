@@ -18,6 +18,7 @@ __device__ kernels::NormChannel norm_channel(const NormWork& w, int c) {
 template <typename T>
 struct StatisticsSums {
   static constexpr int kSums = 2;
+  static constexpr int kTile = 32;
   static constexpr int kRows = 4;
   static constexpr bool kBackwards = false;
   NormWork w;
@@ -44,6 +45,7 @@ struct StatisticsSums {
 template <typename T, bool residual, bool relu>
 struct Apply {
   static constexpr int kSums = 0;
+  static constexpr int kTile = kWarpRow<T>;
   static constexpr int kRows = residual ? 2 : 4;
   static constexpr bool kBackwards = true;
   NormWork w;
@@ -85,6 +87,7 @@ struct EnteringGradient {
 template <typename T, bool relu, bool residual, bool two>
 struct GradientSums {
   static constexpr int kSums = 2;
+  static constexpr int kTile = residual ? kLine<T> : 32;
   static constexpr int kRows = 2;
   static constexpr bool kBackwards = false;
   NormWork w;
@@ -124,6 +127,7 @@ struct alignas(8) GradientChannel {
 template <typename T, bool relu, bool two, bool adds, bool summed>
 struct InputGradient {
   static constexpr int kSums = summed ? 1 : 0;
+  static constexpr int kTile = summed ? 64 : kWarpRow<T>;
   static constexpr int kRows = !relu && two && adds ? 1 : 2;
   static constexpr bool kBackwards = true;
   NormWork w;
@@ -159,6 +163,7 @@ struct InputGradient {
 template <typename T>
 struct ColumnSums {
   static constexpr int kSums = 1;
+  static constexpr int kTile = 64;
   static constexpr int kRows = 4;
   static constexpr bool kBackwards = false;
   const void* from;

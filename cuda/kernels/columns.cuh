@@ -17,17 +17,32 @@ struct ColumnTiles {
   dim3 block;
 };
 
-/// About four blocks for each multiprocessor of the largest GPUs.
-inline constexpr std::size_t kColumnBlocks = 512;
-static_assert(kColumnBlocks <= kMostTiles);  // (splits, sums, channels) fit in SumScratch
+/// Elements of 128 bytes, and of what a warp takes at once.
+template <typename T>
+inline constexpr int kLine = 128 / int(sizeof(T));
+template <typename T>
+inline constexpr int kWarpRow = 32 * kWide<T>;
 
-/// Channels of a block. Where it sums, few: one block adds up the sums of all
-/// blocks of a tile, hence tiles must not be few. Else a warp has a row to
-/// itself, as far as it reaches, so that multiprocessors share no line of the
-/// cache: an H100 added a bias with 53 % of its rate where eight blocks wrote
-/// parts of a row (docs/results/h100.md).
-template <int width, typename Body>
-inline constexpr int kTile = Body::kSums > 0 ? kTileSums / std::max(Body::kSums, 1) : 32 * width;
+// Body::kTile is the channels of a block at most. Without sums that is what a
+// warp takes of a row. With sums it is fewer: one block adds up the sums of all
+// blocks of a tile, hence tiles must not be few. But what is written, too, is a
+// line of the cache of each row, so that multiprocessors share none: an H100
+// added a bias with 53 % of its rate where eight blocks wrote parts of a row,
+// and summed gradients with 50 % where two did (docs/results/h100.md).
+
+/// About four blocks for each multiprocessor of the largest GPUs; fewer where a
+/// block has more sums, because the last one reads those of all.
+template <typename Body>
+constexpr std::size_t column_blocks() {
+  constexpr std::size_t kBlocks = 512;
+  constexpr std::size_t kUsual = 64;  // sums of a block
+  static_assert(kBlocks * kUsual <= kMostSums);
+  constexpr std::size_t kSums = Body::kSums * Body::kTile;
+  if constexpr (kSums > kUsual)
+    return kBlocks * kUsual / kSums;
+  else
+    return kBlocks;
+}
 
 /// Blocks are many rather than long: a thread has no less than the rows that it
 /// takes at once.
@@ -35,12 +50,12 @@ template <int width, typename Body>
 ColumnTiles column_tiles(std::size_t rows, int channels) {
   const auto lanes = unsigned(channels / width);
   unsigned across = 1;
-  while (across < lanes && int(across) * width < kTile<width, Body>) across *= 2;
+  while (across < lanes && int(across) * width < Body::kTile) across *= 2;
   const unsigned down = kBlockThreads / across;
   const unsigned columns = (lanes - 1) / across + 1;
   const std::size_t useful = (rows - 1) / (down * unsigned(Body::kRows)) + 1;
-  const std::size_t splits = std::min(useful, std::max<std::size_t>(1, kColumnBlocks / columns));
-  return {dim3(columns, unsigned(splits)), dim3(across, down)};
+  const std::size_t most = std::max<std::size_t>(1, column_blocks<Body>() / columns);
+  return {dim3(columns, unsigned(std::min(useful, most))), dim3(across, down)};
 }
 
 /// What a block knows of its channels; Channel is of the kernel's choice. It
@@ -105,7 +120,7 @@ template <typename Body>
 __device__ void finish_columns(const Body& body, const float* partial, int first, int end,
                                int channels) {
   constexpr int kSums = Body::kSums;
-  constexpr unsigned kChannels = kTileSums / kSums;
+  constexpr unsigned kChannels = Body::kTile;
   constexpr unsigned kSlots = kBlockThreads / kChannels;
   constexpr unsigned kAtOnce = 8;
   __shared__ double shared[kSums][kBlockThreads];
@@ -144,8 +159,8 @@ template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch* scratch) {
   using Channel = decltype(body.channel(0));
-  static_assert(kTile<width, Body> <= int(kBlockThreads));  // a thread fills in one channel
-  constexpr int kStride = kTile<width, Body> / width + 1;   // else these meet in a bank
+  static_assert(Body::kTile <= int(kBlockThreads));  // a thread fills in one channel
+  constexpr int kStride = Body::kTile / width + 1;   // else these meet in a bank
   __shared__ Channel table[kStride * width];
   constexpr int kSums = Body::kSums;
   const unsigned thread = thread_of_block();
@@ -192,7 +207,8 @@ void for_each_in_columns(std::size_t rows, int channels, const Body& body, SumSc
                          cudaStream_t stream) {
   if (rows == 0 || channels == 0) return;
   const ColumnTiles tiles = column_tiles<width, Body>(rows, channels);
-  if (tiles.grid.x > kMostTiles || rows > UINT32_MAX / 2)
+  const std::size_t sums = std::size_t(Body::kSums) * unsigned(channels);
+  if (tiles.grid.x > kMostTiles || sums > kMostSums || rows > UINT32_MAX / 2)
     throw_launch_error(cudaErrorInvalidValue, typeid(Body));
   launch_blocks(&each_pack_of_columns<width, Body>, tiles.grid, tiles.block, stream, body,
                 unsigned(rows), channels, scratch);

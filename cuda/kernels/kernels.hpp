@@ -36,13 +36,14 @@ enum class Element { fp32, bf16 };
 
 inline std::size_t bytes_of(Element element) { return element == Element::bf16 ? 2 : 4; }
 
-inline constexpr int kTileSums = 64;  ///< of a block that sums over rows: channels x sums
+// Of a launch that sums over rows: tiles of channels, and sums of all blocks.
 inline constexpr unsigned kMostTiles = 1024;
+inline constexpr std::size_t kMostSums = std::size_t{64} * kMostTiles;
 
 /// Device memory that sums over rows take, and all on one stream share.
 struct SumScratch {
   unsigned arrived[kMostTiles];  ///< zeros, which the kernels leave zeros
-  float partial[kMostTiles * kTileSums];
+  float partial[kMostSums];
 };
 
 /// into[i] = into[i] + from[i]: the ring's sum.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace rueda::ptx {
@@ -54,12 +56,18 @@ Outcome Interpreter::run() {
 }
 
 void Interpreter::count_touched() {
-  order_.each_touched([&](std::uintptr_t address, const Touched& touched) {
+  constexpr std::uintptr_t kLine = 128;
+  std::unordered_map<std::uintptr_t, std::set<std::uint32_t>> writers;
+  order_.each_touched([&](std::uintptr_t address, const Touched& touched, std::uint32_t block) {
+    if (touched.written > 0) writers[address / kLine].insert(block);
+  });
+  order_.each_touched([&](std::uintptr_t address, const Touched& touched, std::uint32_t) {
     const auto holds = [&](const Range& r) { return address >= r.begin && address < r.end; };
     const auto found = std::find_if(memory_.begin(), memory_.end(), holds);
-    auto& [read, written] = outcome_.touched[found->end - found->begin];
+    auto& [read, written, shared] = outcome_.touched[found->end - found->begin];
     read += touched.read;
     written += touched.written;
+    if (touched.written > 0 && writers.at(address / kLine).size() > 1) shared += touched.written;
   });
 }
 

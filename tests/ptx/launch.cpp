@@ -133,7 +133,7 @@ cudaError_t queue(const void* function, const cudaLaunchConfig_t& config, void**
     own.counts = noted != nullptr;
     const Outcome outcome = Interpreter(loaded.kernel, grid, threads, parameters, own).run();
     for (const auto& [memory, touched] : outcome.touched)
-      if (noted) noted->touched[memory] = {touched.read, touched.written};
+      if (noted) noted->touched[memory] = {touched.read, touched.written, touched.shared};
     note(loaded, outcome);
   });
 }

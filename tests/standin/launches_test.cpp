@@ -81,6 +81,7 @@ StandinLaunch::Bytes bytes_of(const StandinLaunch& launch) {
     if (memory == sizeof(cuda::SumScratch)) continue;
     sum.read += bytes.read;
     sum.written += bytes.written;
+    sum.shared += bytes.shared;
   }
   return sum;
 }
@@ -120,6 +121,10 @@ std::vector<StandinLaunch> launches_of(const TrainConfig& config, const Variant&
   return launches;
 }
 
+/// Of single channels: what blocks may write of a line of the cache together, besides the ends of
+/// what each has to itself.
+constexpr double kFewBytes = 512;
+
 /// `kernels`: the bytes of kernels too.
 void compare(const Case& c, bool kernels) {
   CAPTURE(c.model, to_string(c.precision), int(c.epilogue));
@@ -145,6 +150,7 @@ void compare(const Case& c, bool kernels) {
     if (launched[i].touched.empty() && !kernels) continue;
     const StandinLaunch::Bytes bytes = bytes_of(launched[i]);
     CHECK(double(bytes.written) == plan.launch.bytes_written());
+    CHECK(double(bytes.shared) <= kFewBytes + plan.launch.bytes_written() / 16);
     if (resized) continue;  // pixels are left out
     CHECK(double(bytes.read) == plan.launch.bytes_read() + left_out(graph, plan));
   }

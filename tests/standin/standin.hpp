@@ -49,6 +49,7 @@ struct StandinLaunch {
   double flops = 0;  ///< of products
   struct Bytes {
     std::size_t read = 0, written = 0;  ///< each counted once
+    std::size_t shared = 0;             ///< of those written: in lines that several blocks write
   };
   /// By the size of the block of memory that they lie in; 0: any. Of kernels they are known only
   /// where PTX is interpreted, once the kernel has run.

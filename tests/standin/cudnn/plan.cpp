@@ -144,15 +144,15 @@ std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* works
 
 StandinLaunch Plan::launch() const {
   StandinLaunch launch{.name = graph_->operations.front().name};
-  auto& [read, written] = launch.touched[0];
+  auto& bytes = launch.touched[0];
   std::set<std::int64_t> made;
   for (const Operation& operation : graph_->operations) {
     launch.flops += operation.flops;
     for (const TensorSpec& tensor : operation.reads)
-      if (!tensor.is_virtual && made.insert(tensor.id).second) read += extent_bytes(tensor);
+      if (!tensor.is_virtual && made.insert(tensor.id).second) bytes.read += extent_bytes(tensor);
     for (const TensorSpec& tensor : operation.writes) {
       made.insert(tensor.id);
-      if (!tensor.is_virtual) written += extent_bytes(tensor);
+      if (!tensor.is_virtual) bytes.written += extent_bytes(tensor);
     }
   }
   return launch;
