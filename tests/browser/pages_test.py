@@ -221,6 +221,20 @@ class Pages(unittest.TestCase):
             self.assertEqual(len(facts["pictures"]), 8)
             self.assertEqual(self.sheets_of_paper(), sheets, form)  # of slides one for each task, and the front
 
+    def test_long_answers_and_code_stay_on_their_slide(self):
+        content, course = layout_report("lab5"), parse_course(COURSE)
+        text = first_answers(course, course.title)
+        code = "```\n" + f"    replica.compute({'x' * 70});\n" * 74 + "```"
+        for blank, words in (("its cost?\n\n___", "its cost?\n\n" + "A sentence about efficiency and its price. " * 9),
+                             ("Throughput hides ___.", f"Throughput hides cost.\n\n{code}")):
+            self.assertIn(blank, text)
+            text = text.replace(blank, words)
+        document = document_of("lab5", course, parse_answers(text, course), content, output.draw_all(content, ())[1])
+        page = self.folder / "slides.html"
+        page.write_text(hand_in(document), encoding="utf-8")
+        self.looks(page)
+        self.assertEqual(self.sheets_of_paper(), 5)
+
 
 @unittest.skipIf(MISSING, MISSING)
 class Checks(Pages):
@@ -228,6 +242,7 @@ class Checks(Pages):
 
     test_the_page_of_a_run = test_the_page_of_a_study = None
     test_the_page_of_a_comparison = test_the_page_of_each_layout = test_the_page_of_a_hand_in = None
+    test_long_answers_and_code_stay_on_their_slide = None
 
     def facts(self, body, style="", **look):
         page = self.folder / "page.html"
