@@ -6,13 +6,11 @@
 #include <cuda_runtime_api.h>
 
 #include "base/clock.hpp"
+#include "cuda/device/cuda_graph.hpp"
 #include "cuda/device/handles.hpp"
 #include "rueda/backend/backend.hpp"
 
 namespace rueda::cuda {
-
-using CudaGraph = Handle<cudaGraph_t, cudaGraphDestroy>;
-using CudaGraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 
 /// Work that is the same every time: done by its calls the first time, so that
 /// libraries load what they need, recorded into a CUDA graph the second time,
@@ -25,33 +23,11 @@ class Recording {
       has_run_ = true;
       return;
     }
-    if (!graph_) {
-      const CudaGraph graph = record(stream, work);
-      cudaGraphExec_t raw = nullptr;
-      check(cudaGraphInstantiate(&raw, graph.get(), 0), "cudaGraphInstantiate");
-      graph_ = CudaGraphExec(raw);
-    }
+    if (!graph_) graph_ = instantiate(record_graph(stream, work));
     check(cudaGraphLaunch(graph_.get(), stream), "cudaGraphLaunch");
   }
 
  private:
-  /// Records what `work` queues on `stream`. If it throws, the recording is
-  /// ended and dropped first.
-  static CudaGraph record(cudaStream_t stream, const std::function<void()>& work) {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-          "cudaStreamBeginCapture");
-    cudaGraph_t raw = nullptr;
-    try {
-      work();
-    } catch (...) {
-      static_cast<void>(cudaStreamEndCapture(stream, &raw));
-      const CudaGraph dropped(raw);
-      throw;
-    }
-    check(cudaStreamEndCapture(stream, &raw), "cudaStreamEndCapture");
-    return CudaGraph(raw);
-  }
-
   bool has_run_ = false;
   CudaGraphExec graph_;
 };

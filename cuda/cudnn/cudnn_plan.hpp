@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,20 +70,31 @@ using EngineChoices = std::map<std::string, std::string>;
 
 constexpr const char* kUnfused = "unfused";
 
-/// Seconds of every engine that was timed, by work and engine.
-using EngineTimes = std::map<std::string, std::map<std::string, double>>;
+/// What one execution of a plan took, and how many kernels, clearings and copies it launched.
+struct PlanTime {
+  double seconds = 0;
+  int launches = 0;
+};
+
+/// Of every engine that was timed, by work and engine.
+using EngineTimes = std::map<std::string, std::map<std::string, PlanTime>>;
+
+/// Which of `times`, at least one, is to be taken: the least. What takes at most 2 % more counts as
+/// equal, and of equals the one with the fewest launches is taken, then the faster.
+std::size_t best_of(std::span<const PlanTime> times);
 
 /// Does `work`. False if it fails: `notes` gets the reason, after `what`.
 /// Throws OutOfMemory, which is no plan's fault.
 bool succeeds(const std::function<void()>& work, const std::string& what,
               std::vector<std::string>& notes);
 
-/// Seconds of one execution of `plan`, which was made for `part` of `graph`,
-/// and of what comes after it, on memory of its own: the median of several
-/// after a warm-up. `epilogue` gets the graph's tensors.
-double time_plan(cudnnHandle_t cudnn, const CudnnPlan& plan, const CudnnGraph& part,
-                 const CudnnGraph& graph,
-                 const std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>& epilogue);
+/// Times `plan`, which was made for `part` of `graph`, with what comes after it, on memory of its
+/// own and as a step executes it: in a CUDA graph of up to 20 executions, one after the other on
+/// the same tensors, which stay in the cache as far as they fit. The median of several replays.
+/// `epilogue` gets the graph's tensors, and queues what can be recorded.
+PlanTime time_plan(cudnnHandle_t cudnn, const CudnnPlan& plan, const CudnnGraph& part,
+                   const CudnnGraph& graph,
+                   const std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>& epilogue);
 
 /// Makes one plan for each kind of work and keeps it: layers of equal shape
 /// share theirs. An engine that does not compile is left out, and so is one
@@ -109,8 +121,8 @@ class PlanStore {
   bool tunes() const { return tunes_; }
   /// Whether the engines of this plan, one of this store's, were timed.
   bool timed(const CudnnPlan& plan) { return times_.contains(entry_of(plan).first); }
-  /// Whether the plan `unfused`, then `epilogue`, was faster than `fused`, then
-  /// `rest`. `fused` is empty from then on. Both are this store's. False for
+  /// Whether the plan `unfused`, then `epilogue`, is better (best_of) than `fused`, then
+  /// `rest`. If so, `fused` is empty from then on. Both are this store's. False for
   /// what was not timed.
   bool prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused, const Epilogue& epilogue,
                        const Epilogue& rest = {});

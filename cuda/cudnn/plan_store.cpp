@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -73,22 +74,21 @@ CudnnPlan PlanStore::make(const std::string& key, const Entry& entry) {
 }
 
 CudnnPlan PlanStore::fastest(const std::string& key, const Entry& entry) {
-  std::map<std::string, double> seconds;
+  std::map<std::string, PlanTime> times;
   PlanFilter filter = filter_for(key);
   filter.puts_off = false;
   filter.works = [&](const CudnnPlan& plan) {
     const auto time = [&] {
-      seconds[plan.engine] = time_plan(target_.handle, plan, entry.graph, entry.graph, {});
+      times[plan.engine] = time_plan(target_.handle, plan, entry.graph, entry.graph, {});
     };
     return succeeds(time, named(plan.engine, key), failures_);
   };
   auto plans = make_plans(target_, entry.operations, limits_, filter);
   if (plans.empty()) return {};
-  times_[key] = seconds;
-  CudnnPlan* best = &plans.front();
-  for (CudnnPlan& plan : plans)
-    if (seconds[plan.engine] < seconds[best->engine]) best = &plan;
-  return std::move(*best);
+  std::vector<PlanTime> of_plans;
+  for (const CudnnPlan& plan : plans) of_plans.push_back(times.at(plan.engine));
+  times_[key] = std::move(times);
+  return std::move(plans[best_of(of_plans)]);
 }
 
 /// cuDNN's first suggestion; an empty plan if there is none.
@@ -132,12 +132,12 @@ bool PlanStore::prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused
   const Entry& other = entry_of(unfused).second;
   const auto timed = times_.find(key);
   if (timed == times_.end()) return false;
-  double& seconds = timed->second[kUnfused];
-  if (seconds == 0)
-    seconds = time_plan(target_.handle, other.plan, other.graph, one.graph, epilogue);
-  double whole = timed->second.at(one.plan.engine);
+  PlanTime& apart = timed->second[kUnfused];
+  if (apart.launches == 0)
+    apart = time_plan(target_.handle, other.plan, other.graph, one.graph, epilogue);
+  PlanTime whole = timed->second.at(one.plan.engine);
   if (rest) whole = time_plan(target_.handle, one.plan, one.graph, one.graph, rest);
-  const bool prefers = whole > seconds;
+  const bool prefers = best_of(std::array{whole, apart}) == 1;
   if (prefers) {
     one.plan = {};
     engines_[key] = kUnfused;

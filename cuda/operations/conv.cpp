@@ -154,6 +154,12 @@ class Conv final : public PlannedOperation {
              conv_.filters, r_.stream());
   }
 
+  /// The same to tensors that are timed, of which there need not be all.
+  void add_to(const std::map<CudnnGraph::Tensor, void*>& at) const {
+    const auto place = [&](CudnnGraph::Tensor id) { return at.contains(id) ? at.at(id) : nullptr; };
+    add(at.at(ConvPlans::kY), place(ConvPlans::kBias), place(ConvPlans::kResidual));
+  }
+
   /// Engines with an epilogue are compiled when they are planned, most of a
   /// second each. The plan without is there in case that they do not run.
   void plan_forward(bool fuse) {
@@ -181,9 +187,8 @@ class Conv final : public PlannedOperation {
   const CudnnPlan* plan_addition() {
     const CudnnPlan* adds = plans_.find(convolution_of(launches_.forward(Epilogue::adds)));
     if (adds == nullptr || unfused_ == nullptr) return adds;
-    const bool prefers = r_.context.plans->prefers_unfused(*adds, *unfused_, [this](auto at) {
-      add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
-    });
+    const bool prefers =
+        r_.context.plans->prefers_unfused(*adds, *unfused_, [this](const auto& at) { add_to(at); });
     return prefers ? nullptr : adds;
   }
   /// Engines that take sums add by atomics, in any order, though cuDNN does not
@@ -204,9 +209,9 @@ class Conv final : public PlannedOperation {
                   .channels = conv_.filters,
                   .statistics = static_cast<float*>(memory.get()),
                   .scratch = r_.context.sum_scratch()};
-    const auto apart = [&](auto at) {
-      if (adds == nullptr) add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
-      norm.x = at[ConvPlans::kY];
+    const auto apart = [&](const auto& at) {
+      if (adds == nullptr) add_to(at);
+      norm.x = at.at(ConvPlans::kY);
       norm_statistics(norm, r_.stream());
     };
     const auto rest = [&](const auto&) { norm_finish_sums(norm, r_.stream()); };

@@ -1,3 +1,4 @@
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -276,13 +277,13 @@ struct Sum {
     plans = rueda::cuda::make_plans({raw}, graph, {});
   }
   void execute(std::size_t plan, const std::vector<std::pair<CudnnGraph::Tensor, void*>>& tensors,
-               void* workspace = nullptr) const {
-    const Descriptor pack = rueda::cuda::bind_tensors(tensors, workspace);
+               void* scratch) const {
+    const Descriptor pack = rueda::cuda::bind_tensors(tensors, scratch);
     rueda::cuda::check(cudnnBackendExecute(handle.get(), plans[plan].plan.get(), pack.get()),
                        "cudnnBackendExecute");
   }
-  Floats sum_of(std::size_t plan, float* first, void* workspace) const {
-    execute(plan, {{1, first}, {2, b.data()}, {3, y.data()}}, workspace);
+  Floats sum_of(std::size_t plan, float* first, void* scratch) const {
+    execute(plan, {{1, first}, {2, b.data()}, {3, y.data()}}, scratch);
     return y.read();
   }
 
@@ -293,6 +294,7 @@ struct Sum {
   DeviceVector<float> a{{1, 2, 3, 4}, stream.get()};
   DeviceVector<float> b{{10, 20, 30, 40}, stream.get()};
   DeviceVector<float> y{Floats(4), stream.get()};
+  DeviceVector<float> workspace{Floats(1024), stream.get()};
 };
 
 }  // namespace
@@ -364,14 +366,15 @@ TEST_CASE("an engine that does not run when it is tried is left out and named on
   const Sum sum;
   rueda::cuda::PlanStore store({sum.handle.get()}, {});
   const auto pack = [&](void* y) {
-    return rueda::cuda::bind_tensors({{1, sum.a.data()}, {2, sum.b.data()}, {3, y}}, nullptr);
+    return rueda::cuda::bind_tensors({{1, sum.a.data()}, {2, sum.b.data()}, {3, y}},
+                                     sum.workspace.data());
   };
   const CudnnPlan* plan = store.find("good", add_up);
   for (const bool twice : {false, true})
-    CHECK(store.runs(*plan, pack(twice ? nullptr : sum.y.data()), 0));
+    CHECK(store.runs(*plan, pack(twice ? nullptr : sum.y.data()), 1024));
   plan = store.find("bad", add_up);
   for (const bool twice : {false, true})
-    CHECK(!store.runs(*plan, pack(twice ? sum.y.data() : nullptr), 0));
+    CHECK(!store.runs(*plan, pack(twice ? sum.y.data() : nullptr), 1024));
   CHECK(store.find("bad", add_up) == nullptr);
   CHECK(!store.engines().contains("bad"));
   REQUIRE(store.failures().size() == 1);
@@ -380,20 +383,19 @@ TEST_CASE("an engine that does not run when it is tried is left out and named on
 
 TEST_CASE("in place of an engine that does not run comes the next whose workspace is there") {
   const Sum sum;
-  const DeviceVector<float> workspace(Floats(1024), sum.stream.get());
   const auto pack = rueda::cuda::bind_tensors(
-      {{1, sum.a.data()}, {2, sum.b.data()}, {3, sum.y.data()}}, workspace.data());
+      {{1, sum.a.data()}, {2, sum.b.data()}, {3, sum.y.data()}}, sum.workspace.data());
   rueda::cuda::PlanStore store({sum.handle.get()}, {});
   const bool is_chosen = GENERATE(false, true);  // by a tuning file
   if (is_chosen) store.use({{"a sum", "eng0{k2=1}"}});
-  const std::size_t room = GENERATE(4096, 1024, 1023);
+  const std::size_t room = GENERATE(4096, 2048, 2047);
   const CudnnPlan* plan = store.find("a sum", add_up);
   REQUIRE(plan != nullptr);
   CHECK(plan->engine == "eng0{k2=1}");
   setenv("RUEDA_STANDIN_NO_RUN", "0", 1);
   const bool runs = store.runs(*plan, pack, room);
   unsetenv("RUEDA_STANDIN_NO_RUN");
-  CHECK(runs == (room >= 1024));
+  CHECK(runs == (room >= 2048));
   CHECK(store.find("a sum", add_up) == (runs ? plan : nullptr));
   REQUIRE(store.failures().size() == 1);
   CHECK_THAT(store.failures().at(0), Contains("eng0{k2=1} for \"a sum\""));
@@ -403,6 +405,45 @@ TEST_CASE("in place of an engine that does not run comes the next whose workspac
   CHECK(cudnnBackendExecute(sum.handle.get(), plan->plan.get(), pack.get()) ==
         CUDNN_STATUS_SUCCESS);
   CHECK(sum.y.read() == Floats{11, 22, 33, 44});
+}
+
+TEST_CASE("of engines that take about as long, the one with the fewest launches is the best") {
+  using rueda::cuda::best_of;
+  const PlanTime slow{1.03, 1}, fast{1, 3};
+  CHECK(best_of(std::array{fast}) == 0);
+  CHECK(best_of(std::array{slow, fast}) == 1);                // 3 % are no tie
+  CHECK(best_of(std::array{fast, PlanTime{1.019, 1}}) == 1);  // within 2 %
+  CHECK(best_of(std::array{PlanTime{1.021, 1}, fast}) == 1);  // beyond
+  CHECK(best_of(std::array{PlanTime{1.019, 3}, fast}) == 1);  // as many: the faster
+  CHECK(best_of(std::array{PlanTime{1.01, 2}, PlanTime{1.015, 1}, fast, slow}) == 1);
+  CHECK(best_of(std::array{PlanTime{1, 2}, PlanTime{1, 2}}) == 0);  // alike: the first
+}
+
+TEST_CASE("what is timed is executed in a recording, whose launches are counted") {
+  const Sum sum;
+  rueda::cuda::PlanStore store({sum.handle.get()}, {.most = 3});
+  store.tune(true);
+  std::vector<cudaStreamCaptureStatus> seen;
+  REQUIRE(store.find("a sum", add_up) != nullptr);
+  const auto& times = store.times().at("a sum");
+  REQUIRE(times.size() == 2);
+  CHECK(times.at("eng0{k2=1}").launches == 2);  // one sets its workspace up
+  CHECK(times.at("eng1{k2=2}").launches == 1);
+  for (const auto& [engine, time] : times) CHECK(time.seconds > 0);
+  const auto epilogue = [&](const auto&) {
+    seen.emplace_back();
+    CHECK(cudaStreamIsCapturing(sum.stream.get(), &seen.back()) == cudaSuccess);
+  };
+  CudnnGraph graph;
+  add_up(graph);
+  const auto time =
+      rueda::cuda::time_plan(sum.handle.get(), sum.plans.at(1), graph, graph, epilogue);
+  CHECK(time.launches == 1);
+  // At first two by themselves, and then up to 20 in the graph.
+  REQUIRE(seen.size() > 2);
+  CHECK(seen.size() <= 22);
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    CHECK(seen[i] == (i < 2 ? cudaStreamCaptureStatusNone : cudaStreamCaptureStatusActive));
 }
 
 TEST_CASE("work that was timed is reported at once") {
@@ -449,6 +490,19 @@ TEST_CASE("a plan that was put off is made of what another store compiled, or is
   CHECK_THAT(takes.kept_notes().at(0), Contains("not this plan"));
 }
 
+namespace {
+
+/// Queues what takes so long.
+void take(std::chrono::milliseconds time, cudaStream_t stream) {
+  const auto sleep = [](void* count) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(reinterpret_cast<std::intptr_t>(count)));
+  };
+  rueda::cuda::check(cudaLaunchHostFunc(stream, sleep, reinterpret_cast<void*>(time.count())),
+                     "cudaLaunchHostFunc");
+}
+
+}  // namespace
+
 TEST_CASE("an epilogue is left to a kernel that takes less time, also by a tuning file") {
   const Sum other;  // for its handle and stream
   // Whether the kernel takes long, and whether the fused plan needs a slower one.
@@ -463,19 +517,19 @@ TEST_CASE("an epilogue is left to a kernel that takes less time, also by a tunin
   };
   const auto kernel = [&](const auto& at) {
     CHECK(at.size() == 4);
-    if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (slow) take(std::chrono::milliseconds(100), other.stream.get());
   };
   rueda::cuda::PlanStore store({other.handle.get()}, {});
   const auto* plain = store.find("plain", add_up);
   CHECK(!store.prefers_unfused(*store.find("untimed", big), *plain, kernel));
   store.tune(true);
   rueda::cuda::PlanStore::Epilogue rest;
-  if (rests)
-    rest = [](const auto&) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  if (rests) rest = [&](const auto&) { take(std::chrono::milliseconds(300), other.stream.get()); };
   const bool prefers = !slow || rests;
   CHECK(store.prefers_unfused(*store.find("fused", big), *plain, kernel, rest) == prefers);
   CHECK((store.find("fused", big) == nullptr) == prefers);
-  CHECK(store.times().at("fused").at("unfused") > 0);
+  CHECK(store.times().at("fused").at("unfused").seconds > 0);
+  CHECK(store.times().at("fused").at("unfused").launches == 2 + int(slow));
   rueda::cuda::PlanStore again({other.handle.get()}, {});
   again.use(store.engines());
   CHECK((again.find("fused", big) == nullptr) == prefers);
@@ -509,9 +563,9 @@ TEST_CASE("a compiled plan is kept in a file, which is read only if it is whole 
 
 TEST_CASE("a workspace that overlaps a tensor shows") {
   const Sum sum;
-  const DeviceVector<float> memory(Floats(512, 1), sum.stream.get());
-  CHECK(sum.sum_of(1, memory.data() + 252, memory.data()) != Floats{11, 21, 31, 41});
-  CHECK(sum.sum_of(1, memory.data() + 256, memory.data()) == Floats{11, 21, 31, 41});
+  const DeviceVector<float> memory(Floats(1024, 1), sum.stream.get());
+  CHECK(sum.sum_of(1, memory.data() + 508, memory.data()) != Floats{11, 21, 31, 41});
+  CHECK(sum.sum_of(1, memory.data() + 512, memory.data()) == Floats{11, 21, 31, 41});
 }
 
 TEST_CASE("executing refuses pointers that no device could use") {
@@ -524,15 +578,16 @@ TEST_CASE("executing refuses pointers that no device could use") {
     void* workspace;
     const char* words;
   };
-  CHECK(sum.sum_of(0, a, nullptr) == Floats{11, 22, 33, 44});
-  for (const Case& c :
-       {Case{0, host.data(), nullptr, "tensor 1 does not lie wholly in memory of the device"},
-        Case{0, a + 1, nullptr, "aligned"}, Case{0, nullptr, nullptr, "null"},
-        Case{1, a, nullptr, "workspace"}, Case{1, a, sum.y.data(), "workspace"}}) {
+  CHECK(sum.sum_of(0, a, sum.workspace.data()) == Floats{11, 22, 33, 44});
+  for (const Case& c : {Case{0, host.data(), sum.workspace.data(),
+                             "tensor 1 does not lie wholly in memory of the device"},
+                        Case{0, a + 1, sum.workspace.data(), "aligned"},
+                        Case{0, nullptr, sum.workspace.data(), "null"},
+                        Case{1, a, nullptr, "workspace"}, Case{1, a, sum.y.data(), "workspace"}}) {
     CHECK_THROWS_WITH(sum.sum_of(c.plan, c.a, c.workspace), Contains(c.words));
   }
-  CHECK_THROWS_WITH(sum.execute(0, {{1, a}}), Contains("not in the pack"));
-  CHECK_THROWS_WITH(sum.execute(0, {{0, a}}), Contains("never set"));
+  CHECK_THROWS_WITH(sum.execute(0, {{1, a}}, nullptr), Contains("not in the pack"));
+  CHECK_THROWS_WITH(sum.execute(0, {{0, a}}, nullptr), Contains("never set"));
 }
 
 TEST_CASE("statistics in a graph: sums and sums of squares are added to what is there") {
@@ -568,8 +623,8 @@ TEST_CASE("statistics in a graph: sums and sums of squares are added to what is 
   };
   const auto x = on_device({1, 0, 3, 0, 1, 4, 3, 4});
   const auto sums = on_device({-1, -1}), squares = on_device({-1, -1});
-  const Descriptor pack =
-      rueda::cuda::bind_tensors({{1, x.data()}, {2, sums.data()}, {3, squares.data()}}, nullptr);
+  const Descriptor pack = rueda::cuda::bind_tensors(
+      {{1, x.data()}, {2, sums.data()}, {3, squares.data()}}, other.workspace.data());
   CHECK(cudnnBackendExecute(other.handle.get(), plans.at(0).plan.get(), pack.get()) ==
         CUDNN_STATUS_SUCCESS);
   CHECK(sums.read() == Floats{7, 7});

@@ -39,7 +39,12 @@ void add_engines([[maybe_unused]] const Backend& backend, [[maybe_unused]] Tunin
 #if RUEDA_CUDA_TRAINS
   const auto* store = cuda::plan_store(backend);
   for (const auto& [work, engine] : store->engines()) tuning.engines[work] = engine;
-  for (const auto& [work, seconds] : store->times()) tuning.seconds[work] = seconds;
+  for (const auto& [work, times] : store->times()) {
+    for (const auto& [engine, time] : times) {
+      tuning.seconds[work][engine] = time.seconds;
+      tuning.launches[work][engine] = time.launches;
+    }
+  }
 #endif
 }
 
@@ -48,7 +53,7 @@ std::string tune(const TrainConfig& config, BackendOptions options,
                  const std::function<void(Backend&)>& plan) {
   options.tune = true;
   const auto backend = open_backend(options);
-  Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
+  Tuning tuning{std::string(backend->device()), cudnn_version(), {}};
   std::error_code unknown;
   // What cannot be looked at is refused by reading it.
   if (fs::status(config.device.tuning_file, unknown).type() != fs::file_type::not_found)

@@ -18,9 +18,12 @@ constexpr int kFormat = 1;
 constexpr const char* kFormatName = "rueda_tuning";
 int format_of(const Tuning&) { return kFormat; }
 
-const std::tuple kTuningFields{Field{"cudnn", &Tuning::cudnn}, Field{"device", &Tuning::device},
-                               Field{"engines", &Tuning::engines}, Derived{kFormatName, format_of},
-                               Field{"seconds", &Tuning::seconds, if_any}};
+const std::tuple kTuningFields{Field{"cudnn", &Tuning::cudnn},
+                               Field{"device", &Tuning::device},
+                               Field{"engines", &Tuning::engines},
+                               Derived{kFormatName, format_of},
+                               Field{"seconds", &Tuning::seconds, if_any},
+                               Field{"launches", &Tuning::launches, if_any}};
 
 constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
 

@@ -15,6 +15,9 @@ struct Tuning {
   Engines engines;
   /// Seconds of each engine that was timed, by work and engine. For people: it decides nothing.
   std::map<std::string, std::map<std::string, double>> seconds = {};
+  /// The same of launches in an execution. Work without them was timed by older versions, launch by
+  /// launch from the host and from memory, in place of in a CUDA graph.
+  std::map<std::string, std::map<std::string, int>> launches = {};
 };
 
 /// Throws InputError naming the file for anything but a tuning file.

@@ -229,11 +229,13 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   return guarded([&] {
     const Descriptor& plan = finished(plan_handle, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     const Descriptor& pack = finished(pack_handle, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    auto item =
+    auto items =
         plan.plan->bind(pointers_of(pack), pack.one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
     standin::note_launch(plan.plan->launch());
-    const cudaError_t code = standin::submit(handle->stream, std::move(item));
-    require(code == cudaSuccess, cudaGetErrorString(code), CUDNN_STATUS_EXECUTION_FAILED_CUDART);
+    for (auto& item : items) {
+      const cudaError_t code = standin::submit(handle->stream, std::move(item));
+      require(code == cudaSuccess, cudaGetErrorString(code), CUDNN_STATUS_EXECUTION_FAILED_CUDART);
+    }
   });
 }
 

@@ -217,12 +217,14 @@ class Plan {
   const Descriptor& config() const { return *config_; }
   std::int64_t engine() const { return engine_; }
 
-  /// Engine 0 needs none.
+  /// More of each engine than of the one before.
   std::size_t workspace_bytes() const;
 
-  /// What is to be done with these pointers. Refuses pointers that are missing, misaligned or not
-  /// of device memory. `workspace` is overwritten.
-  std::function<void()> bind(const Bindings::Pointers& pointers, void* workspace) const;
+  /// What is to be done with these pointers, one launch after the other. Refuses pointers that are
+  /// missing, misaligned or not of device memory. `workspace` is overwritten; where others write to
+  /// it before the last launch ends, results are NaN.
+  std::vector<std::function<void()>> bind(const Bindings::Pointers& pointers,
+                                          void* workspace) const;
 
   /// What an execution does. Channels' sums, which are added to what is there, count as written.
   StandinLaunch launch() const;

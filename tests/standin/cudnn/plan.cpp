@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -20,8 +21,20 @@ void check_pointer(const TensorSpec& tensor, const void* pointer) {
           name + " does not lie wholly in memory of the device");
 }
 
+bool all_are(const void* memory, std::size_t bytes, int value) {
+  const auto* begin = static_cast<const unsigned char*>(memory);
+  return std::all_of(begin, begin + bytes, [&](unsigned char byte) { return byte == value; });
+}
+
+/// Somebody else wrote to the workspace meanwhile: what is computed is no number.
+void spoil(const OperationGraph& graph, const Bindings::Pointers& pointers) {
+  for (const Operation& operation : graph.operations)
+    for (const TensorSpec& tensor : operation.writes)
+      if (!tensor.is_virtual) std::memset(pointers.at(tensor.id), 0xFF, extent_bytes(tensor));
+}
+
 /// Engine 0 uses tensor cores, 1 is not deterministic, 2 is the fallback. The first two are
-/// compiled at run time.
+/// compiled at run time. Engine 0 sets its workspace up in a launch of its own.
 constexpr std::int64_t kEngines = 3;
 constexpr std::size_t kAllEngines = 9;
 constexpr auto kKnob = CUDNN_KNOB_TYPE_TILE_SIZE;
@@ -117,9 +130,10 @@ Plan::Plan(DescriptorPtr engine_config) : config_(std::move(engine_config)) {
   engine_ = engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
 }
 
-std::size_t Plan::workspace_bytes() const { return kWorkspacePerEngine * std::size_t(engine_); }
+std::size_t Plan::workspace_bytes() const { return kWorkspacePerEngine * std::size_t(engine_ + 1); }
 
-std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* workspace) const {
+std::vector<std::function<void()>> Plan::bind(const Bindings::Pointers& pointers,
+                                              void* workspace) const {
   require(setting("RUEDA_STANDIN_NO_RUN", kEngines) != std::size_t(engine_), "RUEDA_STANDIN_NO_RUN",
           CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
   require(graph_->operations.size() == 1 || setting("RUEDA_STANDIN_NO_FUSED_RUN", 0) == 0,
@@ -134,12 +148,19 @@ std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* works
   const std::size_t bytes = workspace_bytes();
   require(bytes == 0 || is_device_range(workspace, bytes),
           "the workspace is no device memory of " + std::to_string(bytes) + " bytes");
-  return [=, graph = graph_] {
-    if (bytes != 0) std::memset(workspace, kScribble, bytes);
+  const auto set_up = [=] { std::memset(workspace, kScribble, bytes); };
+  const auto compute = [=, graph = graph_] {
     Bindings own = bindings;  // a captured graph runs this many times
     for (const Operation& operation : graph->operations) operation.run(own);
-    if (bytes != 0) std::memset(workspace, ~kScribble, bytes);
+    if (!all_are(workspace, bytes, kScribble)) spoil(*graph, pointers);
+    std::memset(workspace, ~kScribble, bytes);
   };
+  if (bytes == 0) return {compute};
+  if (engine_ == 0) return {set_up, compute};
+  return {[=] {
+    set_up();
+    compute();
+  }};
 }
 
 StandinLaunch Plan::launch() const {

@@ -158,6 +158,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
   return cudaSuccess;
 }
 
+/// Only how many there are.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  if (graph == nullptr || count == nullptr) return note(cudaErrorInvalidValue);
+  if (nodes != nullptr) return note(cudaErrorNotSupported);
+  *count = graph->nodes.size();
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   if (graph == nullptr) return note(cudaErrorInvalidValue);
   standin::largest_graph = std::max(standin::largest_graph.load(), graph->nodes.size());
