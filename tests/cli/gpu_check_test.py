@@ -179,7 +179,9 @@ exit 1
         with unittest.mock.patch.dict(os.environ, RUEDA_TORCH_PYTHON="/nowhere"):
             done, results = self.check("4")
         self.assertEqual(done.returncode, 0, done)
-        self.assertEqual(results["resnet18@32, batch 512, bf16, beside PyTorch"]["why"], "no Python with PyTorch")
+        case = results["resnet18@32, batch 512, bf16, beside PyTorch"]
+        self.assertEqual(case["why"], "no Python with PyTorch")
+        self.assertFalse((self.folder / "logs" / "resnet18-32-batch-512-bf16-beside-PyTorch.txt").exists())  # nothing ran
 
     def test_a_step_that_hangs_is_killed_with_all_that_it_started(self):
         _, results = self.check("5", "--only", "tests", "--minutes", "0.2", mpirun=HANGS)

@@ -45,7 +45,8 @@ NAMES = {
     f"{COLUMNS}GradientSums<kernels::Bfloat16, 1>>": "batch norm: gradient sums",
     f"{COLUMNS}InputGradient<kernels::Bfloat16, 0>>": "batch norm: input gradient",
     f"{COLUMNS}Apply<kernels::Bfloat16, 1>>": "batch norm: apply",
-    "rueda::each_pack<4, rueda::<unnamed>::SgdUpdate>": "all others",
+    "rueda::each_pack<4, rueda::<unnamed>::SgdUpdate>": "update",
+    "rueda::each_pack<8, rueda::<unnamed>::Narrow>": "all others",
 }
 
 
@@ -70,6 +71,24 @@ class Kernels(unittest.TestCase):
         for what in ("launches", "microseconds", "MB"):
             self.assertAlmostEqual(sum(one[what] for kind, one in sums.items() if kind != "all"), sums["all"][what])
         self.assertIsNone(kernels_part.by_kind([])["dense layer"]["microseconds a launch"])
+
+    def test_the_plan_stands_beside_the_measurement(self):
+        said = """Roofline of a training step of resnet18, bf16, batch of 128, on H100: 790 TFLOP/s, 3 TB/s
+  part                        launches  GFLOP      MB  best us  plan us
+  convolutions                      59  3.334   7.781    4.484   11.5
+  batch norm: apply                 20      -   2.950    0.977    1.25
+  all                              162  3.335  22.713    9.429   20.5
+
+Layers that hold it back most
+  layer           launches  GFLOP     MB  floor us  plan us
+  layer1.0.conv2         3  0.226  0.788     0.282    0.789
+"""
+        plan = kernels_part.plan_by_kind(said, 100)
+        self.assertEqual(plan, {"convolutions": 1150, "batch norm: apply": 125, "all": 2050})
+        kinds = kernels_part.by_kind(kernels_part.kernels_in(written((name, 2_000, 0, 0) for name in NAMES)))
+        table = next(report.kernels_tables([{"name": "a", "data": {"kinds": kinds, "plan": plan}}]))
+        self.assertIn("| convolutions | 6 | 12.0 | 1150.00 | 0.0 | 2.00 |", table)
+        self.assertIn("| dense layer | 2 | 4.0 |  | 0.0 | 2.00 |", table)
 
     def test_one_step_is_asked_for(self):
         words = [str(word) for word in kernels_part.NCU_WORDS]

@@ -33,6 +33,7 @@ COUNTED = f"""==PROF== Connected
 "0","sm90_xmma_fprop_implicit_gemm","2,000","3,000,000","1000000"
 "1","rueda::each_pack_of_columns<8, rueda::StatisticsSums<Bfloat16>>","9500","0","0"
 "2","rueda::each_pack_of_columns<8, rueda::GradientSums<Bfloat16, 1>>","18000","0","0"
+"3","rueda::each_pack<4, rueda::SgdUpdate>","80000","0","0"
 """
 NCU = f"""#!/bin/sh
 [ "$1 $3 $4 $5" = "--log-file --nvtx --nvtx-include step 1/" ] && cat >"$2" <<'END'
@@ -158,6 +159,7 @@ class Rehearsal(unittest.TestCase):
         convolutions = {"launches": 1, "microseconds": 2, "MB": 4, "microseconds a launch": 2}
         self.assertEqual(kernels["kinds"]["convolutions"], convolutions)
         self.assertTrue(kernels["engines timed"])
+        self.assertLess(kernels["plan"]["convolutions"], kernels["plan"]["all"])
         self.assertEqual(len(list(out.glob("kernels-*.csv"))), 2)
         self.assertEqual(set(found[f"CUDA graphs of {of}"]["data"]["images_per_second"]), {"on", "off"})
         self.assertEqual(len(tuning_files(out)), 2)  # one of each cuDNN

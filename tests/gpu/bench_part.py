@@ -12,7 +12,7 @@ from time import monotonic
 
 from cases import options_of, steps_of
 from runner import Failure, NotRun, complaint, slug
-from tools import data_set, require, torch_cudnn, train, versions
+from tools import data_set, require, require_torch, torch_cudnn, train, versions
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 # Of an H100 and an H200, where PyTorch is not there to measure them. A product in TF32 is half as fast as in bf16.
@@ -36,8 +36,7 @@ def rates_of(results, device):
 
 def run_worker(shell, tools, script, *words):
     """A script of PyTorch's; what it compiles lies where later processes and calls find it."""
-    if tools.torch_python is None:
-        raise NotRun("no Python with PyTorch")
+    require_torch(tools)
     folders = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
     caches = {variable: str(tools.carried / folder) for variable, folder in folders.items()}
     return shell.run([tools.torch_python, BENCH / script, *words], **caches)
@@ -58,15 +57,15 @@ def probe_levers(shell, tools):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def modelled_speeds(shell, tools, case, rates):
-    """Images per second at the floor and by the plan, as rueda computes them from the rates of a product and a copy."""
-    case = case.sized(tools)
+def roofline(shell, tools, case):
+    """What rueda says of a step at the rates of a product and a copy, and whether these were measured."""
+    case, rates = case.sized(tools), rates_of(tools.results, tools.device)
     words = [
         "summary", "--model", case.model, "--image-size", case.side, "--batch-per-rank", case.batch, "--precision",
         case.precision, "--roofline", f"{rates[f'{case.precision}_flops_per_second']},{rates['copy_bytes_per_second']}",
     ]  # fmt: skip
     done = shell.run_well(tools.launch(1, "rueda", *words), LD_LIBRARY_PATH=tools.library_path)
-    return map(int, SPEEDS.search(done.stdout).groups())
+    return done.stdout, rates["measured"]
 
 
 def images_of(tools, case, floor_speed):
@@ -99,10 +98,10 @@ def together(runs):
 
 def model_of(shell, tools, case):
     """What a case's report begins with, and the images of an epoch."""
-    rates = rates_of(tools.results, tools.device)
-    floor, plan = modelled_speeds(shell, tools, case, rates)
+    said, measured = roofline(shell, tools, case)
+    floor, plan = map(int, SPEEDS.search(said).groups())
     data = {"case": asdict(case), "floor_images_per_second": floor, "plan_images_per_second": plan}
-    return {**data, "rates_measured": rates["measured"]}, images_of(tools, case, floor)
+    return {**data, "rates_measured": measured}, images_of(tools, case, floor)
 
 
 def timed_engines(tools):
@@ -151,8 +150,7 @@ def run_torch(shell, tools, case):
 def compare(shell, tools, case):
     """rueda, PyTorch, rueda: drift affects both. Failed if rueda is, or if no variant of PyTorch ran."""
     require(tools, 1)
-    if tools.torch_python is None:
-        raise NotRun("no Python with PyTorch")
+    require_torch(tools)
     data, images = model_of(shell, tools, case)
     runs, failures = [], []
     first = replace(shell, deadline=(2 * monotonic() + shell.deadline) / 3)  # if it hangs, PyTorch still runs

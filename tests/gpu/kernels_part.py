@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import bench_part
 from cases import options_of, steps_of
 from runner import Failure, NotRun, slug, text_of
 from tools import train
@@ -28,6 +29,7 @@ KINDS = (
     ("batch norm: apply", r"\bApply<"),
     ("batch norm: gradient sums", r"GradientSums"),
     ("batch norm: input gradient", r"InputGradient"),
+    ("update", r"SgdUpdate"),
     ("all others", ""),
 )
 
@@ -58,8 +60,15 @@ def by_kind(rows):
     return sums
 
 
+def plan_by_kind(text, images):
+    """Microseconds of a step, of what `rueda summary --roofline` has for each image: the last column of its first
+    table."""
+    rows = re.findall(r"^  (\S.*?)  +\d+ .* (\S+)$", text.partition("\n\n")[0], re.MULTILINE)
+    return {kind: images * float(plan) for kind, plan in rows}
+
+
 def count_kernels(shell, tools, case):
-    """ncu's rows of a step stay in kernels-CASE.csv."""
+    """ncu's rows of a step stay in kernels-CASE.csv. Beside their sums stands rueda's plan."""
     if tools.ncu is None:
         raise NotRun("no ncu")
     file = tools.out / f"kernels-{slug(case.name)}.csv"
@@ -71,7 +80,8 @@ def count_kernels(shell, tools, case):
     rows = kernels_in(text_of(file))
     if not rows:
         raise Failure(f"ncu saw no kernel in the range {STEP}: {text_of(file)[-300:]}")
-    return {"kinds": by_kind(rows), "engines timed": "tuning-file" in options}
+    plan = plan_by_kind(bench_part.roofline(shell, tools, case)[0], steps_of(tools, case, 1))
+    return {"kinds": by_kind(rows), "plan": plan, "engines timed": "tuning-file" in options}
 
 
 def time_layers(shell, tools, case):

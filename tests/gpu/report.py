@@ -100,16 +100,22 @@ def expected_table(rows):
     return f"Expected: {expected.read()['about']}\n\n" + "\n".join(lines)
 
 
+PLAN_NOTE = (
+    "The plan of convolutions has what is launched beside them; that of all others has the dense layer and the update."
+)
+
+
 def kernels_tables(results):
     """Of a step's kernels by kind."""
     for one in results:
-        kinds = one.get("data", {}).get("kinds")
-        if kinds:
-            rows = [f"| {one['name']} | launches | us | MB | us a launch |", "|---|---|---|---|---|"]
-            for kind, sums in kinds.items():
-                each = rounded(sums["microseconds a launch"])
-                rows.append(f"| {kind} | {sums['launches']} | {sums['microseconds']:.1f} | {sums['MB']:.1f} | {each} |")
-            yield "\n".join(rows)
+        data = one.get("data", {})
+        if "kinds" in data:
+            rows = [f"| {one['name']} | launches | us | plan, us | MB | us a launch |", "|---|---|---|---|---|---|"]
+            for kind, sums in data["kinds"].items():
+                plan, each = rounded(data["plan"].get(kind)), rounded(sums["microseconds a launch"])
+                times = f"{sums['microseconds']:.1f} | {plan}"
+                rows.append(f"| {kind} | {sums['launches']} | {times} | {sums['MB']:.1f} | {each} |")
+            yield "\n".join([*rows, "", PLAN_NOTE])
 
 
 def watch_table(results):

@@ -157,10 +157,14 @@ def find_tools(given, rehearsal, out):
     )
 
 
-def torch_cudnn(shell, tools):
-    """The folder of the cuDNN that PyTorch brings with it. NotRun where there is none."""
+def require_torch(tools):
     if tools.torch_python is None:
         raise NotRun("no Python with PyTorch")
+
+
+def torch_cudnn(shell, tools):
+    """The folder of the cuDNN that PyTorch brings with it. NotRun where there is none."""
+    require_torch(tools)
     words = [tools.torch_python, "-c", "import nvidia.cudnn; print(*nvidia.cudnn.__path__, sep='\\n')"]
     folders = [Path(line, "lib") for line in shell.run(words).stdout.splitlines()]
     found = next((folder for folder in folders if any(folder.glob("libcudnn.so*"))), None)
