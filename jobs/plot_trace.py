@@ -20,6 +20,7 @@ COLOURS = {
     "backward": "#3f77b0", "all_reduce": "#f0b030", "optimizer": "#305030", "other": "#ffffff",
     "add": "#702020", "reduce-scatter": "#d06050", "all-gather": "#f0c0a8",
 }  # fmt: skip
+PART = "transfer"  # of a message, without the wait for its sender
 MESSAGE, BUCKET = "#d06050", ("#c8c8c8", "#989898")
 
 
@@ -27,7 +28,8 @@ def read_spans(path, first, count):
     """Spans of the chosen steps by rank and row, and the names of the ranks."""
     try:
         events = json.loads(read_regular(path))["traceEvents"]
-        spans = [e for e in events if e["ph"] == "X" and first <= e["args"]["step"] < first + count]
+        spans = [e for e in events if e["ph"] == "X" and first <= e["args"]["step"] < first + count
+                 and e["name"] != PART]  # fmt: skip
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise start.Unusable(f"{path} is not a trace of rueda ({error}); write one with --trace FILE") from None

@@ -89,7 +89,8 @@ bool for_each_step(const std::filesystem::path& file, std::span<const std::strin
                    const std::function<void(std::span<const double>)>& use);
 
 /// The trace of a run in the Chrome Trace Event Format, which Perfetto and
-/// chrome://tracing show: a process for each traced rank, a row for each TraceLane.
+/// chrome://tracing show: a process for each traced rank, a row for each TraceLane,
+/// an arrow (flow events) for each message whose sender and receiver are both traced.
 /// Times are microseconds since the first span on rank 0's clock; the largest
 /// error of the clocks is noted.
 std::string to_trace_json(const RunRecord& run);

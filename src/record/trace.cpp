@@ -2,6 +2,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <ranges>
 #include <string>
 #include <vector>
@@ -67,6 +69,74 @@ double first_moment(const RunRecord& run) {
   return first;
 }
 
+using PutEvent = std::function<void(const Json&)>;
+
+/// The spans in which a rank sends to another, as far as they have been looked through. Messages
+/// between two ranks arrive in the order in which they were sent.
+class Sends {
+ public:
+  Sends(const std::vector<TraceSpan>& spans, std::size_t to) : spans_(spans), to_(int(to)) {}
+
+  /// The next one, null if the step has no more.
+  const TraceSpan* next(std::uint32_t step) {
+    while (at_ < spans_.size() && spans_[at_].step <= step) {
+      const TraceSpan& span = spans_[at_++];
+      if (span.step == step && span.to == to_) return &span;
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::vector<TraceSpan>& spans_;
+  int to_;
+  std::size_t at_ = 0;
+};
+
+/// One end of an arrow, in the span of the row that is open at that time.
+Json arrow_end(const char* kind, std::size_t id, std::size_t rank, double time, double origin) {
+  Json j = {{"name", "message"},
+            {"cat", kLaneNames.at(std::size_t(TraceLane::all_reduce))},
+            {"ph", kind},
+            {"id", id},
+            {"pid", process_of(rank)},
+            {"tid", thread_of(std::size_t(TraceLane::all_reduce))},
+            {"ts", (time - origin) * 1e6}};
+  if (*kind == 'f') j["bp"] = "e";
+  return j;
+}
+
+/// Perfetto points an arrow from the span that began first to the other. A receiver that waited
+/// therefore has a span in its own that begins when its partner's does.
+void put_arrow(const PutEvent& put, std::size_t id, const TraceSpan& sent, std::size_t receiver,
+               const TraceSpan& received, double origin) {
+  const double begin = std::max(sent.begin, received.begin);
+  if (begin > received.end) return;  // by the clocks' error
+  put(arrow_end("s", id, std::size_t(received.from), sent.begin, origin));
+  if (begin > received.begin) {
+    TraceSpan transfer = received;
+    transfer.begin = begin;
+    transfer.to = -1;
+    transfer.set_name("transfer");
+    put(span_json(transfer, receiver, origin));
+  }
+  put(arrow_end("f", id, receiver, begin, origin));
+}
+
+/// An arrow for each message between traced ranks. The spans come before: of events of the same
+/// time, a viewer takes the first in the file first.
+void put_arrows(const PutEvent& put, const RunRecord& run, double origin) {
+  std::size_t id = 0;
+  for (std::size_t rank = 0; rank < run.trace.size(); ++rank) {
+    std::vector<Sends> partners;
+    for (const auto& spans : run.trace) partners.emplace_back(spans, rank);
+    for (const TraceSpan& span : run.trace[rank]) {
+      if (span.from < 0 || std::size_t(span.from) >= partners.size()) continue;
+      const TraceSpan* sent = partners[std::size_t(span.from)].next(span.step);
+      if (sent) put_arrow(put, ++id, *sent, rank, span, origin);
+    }
+  }
+}
+
 /// An event at a time: as one document they would take many times the memory of the spans.
 void put_trace(const TextSink& put, const RunRecord& run) {
   const Json about = {{"program", "rueda"},
@@ -85,6 +155,7 @@ void put_trace(const TextSink& put, const RunRecord& run) {
     for (const Json& name : names_of(run, rank)) put_event(name);
     for (const TraceSpan& span : run.trace[rank]) put_event(span_json(span, rank, origin));
   }
+  put_arrows(put_event, run, origin);
   put("\n]}\n");
 }
 

@@ -155,11 +155,12 @@ class OverlapTest(ProgramCase):
             self.check_passes(timed, micro_batches)
 
     def spans_of(self, trace, rank, step, row):
-        """Spans of one row of one rank's step, in the order of time."""
+        """Spans of one row of one rank's step, in the order of time, without parts of messages."""
         chosen = [
             event
             for event in trace["traceEvents"]
             if event["ph"] == "X"
+            and event["name"] != "transfer"
             and (event["pid"], event["args"]["step"], event["cat"]) == (rank + 1, step, row)
         ]
         return sorted(chosen, key=lambda event: event["ts"])
@@ -189,6 +190,41 @@ class OverlapTest(ProgramCase):
             )
             self.assertEqual(first[0]["args"]["to_rank"], (rank + 1) % 3)
             self.assertEqual(first[0]["args"]["from_rank"], (rank + 2) % 3)
+
+    def bound(self, events):
+        """[(span that an arrow leaves, span where it ends)], as Perfetto binds them: events by time, of the same time
+        by their place in the file; an end belongs to the innermost span of its row."""
+        open_spans, begun, arrows = {}, {}, []
+        for event in sorted((one for one in events if one["ph"] != "M"), key=lambda one: one["ts"]):
+            row = open_spans.setdefault((event["pid"], event["tid"]), [])
+            while row and row[-1]["ts"] + row[-1]["dur"] < event["ts"]:
+                row.pop()
+            if event["ph"] == "X":
+                row.append(event)
+            elif event["ph"] == "s":
+                self.assertNotIn(event["id"], begun)
+                begun[event["id"]] = row[-1]
+            else:
+                self.assertEqual((event["ph"], event["bp"], event["id"] in begun), ("f", "e", True), event)
+                arrows.append((begun[event["id"]], row[-1]))
+        self.assertEqual(len(begun), len(arrows))
+        return arrows
+
+    def test_arrows_of_the_trace_lead_from_each_message_to_its_receiver(self):
+        for name in ("ring", "doubling", "halving"):
+            with self.subTest(name):
+                self.trained(4, *BUCKETS, "--all-reduce", name, "--trace", "trace.json", "--trace-steps", "2")
+                trace = self.read("trace.json")
+                events = trace["traceEvents"]
+                spans = [one for one in events if one["ph"] == "X" and one["name"] != "transfer"]
+                sent = sorted((one["pid"], one["args"]["to_rank"] + 1, one["ts"]) for one in spans if "to_rank" in one["args"])
+                arrows = self.bound(events)
+                self.assertEqual(sorted((a["pid"], b["pid"], a["ts"]) for a, b in arrows), sent)
+                for begin, end in arrows:
+                    self.assertEqual((begin["args"]["to_rank"], end["args"]["from_rank"]), (end["pid"] - 1, begin["pid"] - 1))
+                    for key in ("step", "bucket", "ring_step"):
+                        self.assertEqual(begin["args"][key], end["args"][key])
+                    self.assertLessEqual(begin["ts"], end["ts"])  # else Perfetto turns the arrow round
 
     def test_a_stopped_rank_is_named_by_those_who_wait(self):
         """In the ring, also where a thread of its own waits, and in shared memory."""

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <string>
 #include <thread>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
@@ -121,6 +124,61 @@ TEST_CASE("trace: all ranks on one clock, in microseconds from the first span", 
   CHECK(spans[2].at("tid") == 3);
   CHECK(spans[2].at("args") ==
         json::parse(R"({"step":7,"bucket":1,"ring_step":2,"to_rank":3,"from_rank":1})"));
+}
+
+/// Spans of messages, each in its step; `to` and `from` are ranks.
+TraceSpan message(std::uint32_t step, double begin, double end, int to, int from) {
+  TraceSpan span{.begin = begin,
+                 .end = end,
+                 .step = step,
+                 .lane = TraceLane::all_reduce,
+                 .bucket = 0,
+                 .part = 0,
+                 .to = to,
+                 .from = from};
+  span.set_name("reduce-scatter");
+  return span;
+}
+
+/// Arrows of a trace as "sender at time > receiver at time", in the order of the file, and spans
+/// "transfer" as "transfer of rank from begin to end".
+std::vector<std::string> arrows_of(const RunRecord& run) {
+  std::vector<std::string> arrows;
+  std::map<int, std::string> begun;
+  const json trace = json::parse(to_trace_json(run));
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "M") continue;
+    const std::string place = fmt::format("{} at {:.0f}", event.at("pid").get<int>() - 1,
+                                          event.at("ts").get<double>() / 1e6);
+    if (event.at("ph") == "s") CHECK(begun.emplace(event.at("id"), place).second);
+    if (event.at("ph") == "f") arrows.push_back(begun.at(event.at("id")) + " > " + place);
+    if (event.at("ph") == "f") CHECK(event.at("bp") == "e");
+    if (event.at("name") == "transfer")
+      arrows.push_back(fmt::format("{} for {:.0f}", place, event.at("dur").get<double>() / 1e6));
+  }
+  const auto is_arrow = [](const std::string& one) { return one.find('>') != one.npos; };
+  CHECK(std::size_t(std::ranges::count_if(arrows, is_arrow)) == begun.size());
+  return arrows;
+}
+
+TEST_CASE("trace: an arrow from each message's sender to its receiver, also where it waited",
+          "[trace]") {
+  using Arrows = std::vector<std::string>;
+  RunRecord run = test::sample_run(3, 2);
+  // Rank 1 enters late: rank 0 waits for it, and its own message is there before.
+  run.trace = {{message(1, 0, 9, 1, 1)}, {message(1, 4, 9, 0, 0)}, {}};
+  CHECK(arrows_of(run) == Arrows{"0 at 4 for 5", "1 at 4 > 0 at 4", "0 at 0 > 1 at 4"});
+  // A ring of three, of which rank 2 is not traced: one message has both its ends.
+  run.trace = {{message(1, 0, 9, 1, 2)}, {message(1, 2, 9, 2, 0)}, {}};
+  CHECK(arrows_of(run) == Arrows{"0 at 0 > 1 at 2"});
+  // The second message of a step goes to the second, and those of a step to that step alone.
+  run.trace = {{message(1, 0, 1, 1, -1), message(1, 2, 3, 1, -1), message(2, 4, 5, 1, -1)},
+               {message(1, 0, 1, -1, 0), message(2, 4, 5, -1, 0), message(3, 6, 7, -1, 0)},
+               {}};
+  CHECK(arrows_of(run) == Arrows{"0 at 0 > 1 at 0", "0 at 4 > 1 at 4"});
+  // A clock's error has the receiver end before the sender begins; ranks that nobody has.
+  run.trace = {{message(1, 5, 6, 1, 7)}, {message(1, 0, 3, 9, 0)}, {}};
+  CHECK(arrows_of(run).empty());
 }
 
 /// Ranks with one step each that has these useful seconds, and waits for the rest of ten.
