@@ -41,8 +41,19 @@
       .map((one) => `${one.tagName} ${words(one)}`),
     paperBeyond: [...document.querySelectorAll("table")].filter((one) => one.getBoundingClientRect().right > width + 1).map(words),
     headings: [...document.querySelectorAll("h1, h2, h3")].map((one) => [one.tagName, one.textContent.trim(), shown(one)]),
-    deadLinks: [...document.querySelectorAll("a")].filter((one) => !document.querySelector(one.getAttribute("href"))).map(words),
-    links: [...document.querySelectorAll("a")].map((one) => one.textContent.trim()),
+    deadLinks: [...document.querySelectorAll("a[href^='#']")].filter((one) => !document.querySelector(one.getAttribute("href"))).map(words),
+    links: [...document.querySelectorAll("nav > ul > li > a")].map((one) => one.textContent.trim()),
+    pages: [...document.querySelectorAll("a:not([href^='#'])")].map((one) => one.getAttribute("href")),
+    listed: [...document.querySelectorAll("nav a")].map((one) => one.getAttribute("href").slice(1)),
+    back: [...document.querySelectorAll("a.back")].filter(shown).length,
+    nameless: [...document.querySelectorAll("h1, h2, h3, caption")].filter((one) => !one.closest("[id]") || !one.querySelector("a")).map(words),
+    tables: [...document.querySelectorAll("table")].map((one) => one.closest(".scroll[id]")?.id ?? ""),
+    titled: [...document.querySelectorAll("caption")].map((one) => one.closest("[id]")?.id ?? ""),
+    twice: [...document.querySelectorAll("[id]")].map((one) => one.id).filter((one, i, all) => all.indexOf(one) !== i),
+    scrolls: [...document.querySelectorAll(".scroll")].filter(shown).map((one) => {
+      const box = one.getBoundingClientRect();
+      return { hidden: one.scrollWidth - one.clientWidth, right: box.right + scrollX, top: box.top + scrollY, bottom: box.bottom + scrollY };
+    }),
     pictures: [...document.images].map((one) => ({ alternative: one.alt, loaded: one.complete && one.naturalWidth > 0, shown: shown(one),
       keepsShape: Math.abs(one.width / one.height - one.naturalWidth / one.naturalHeight) < 0.05 })),
     weak: [...new Set(texts)].map((one) => [contrast(one), `${one.tagName} ${words(one)}`]).filter((one) => one[0] < 4.5),

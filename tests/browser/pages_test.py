@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 import unittest
+from io import BytesIO
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,7 @@ elif not all(map(importlib.util.find_spec, ("jinja2", "matplotlib", "numpy", "pa
 if not MISSING:
     os.environ.update(MPLBACKEND="Agg", MATPLOTLIBRC=os.devnull)
     from made import made_run
+    from matplotlib.image import imread
     from reader.charts.every_chart import charts_of
     from reader.findings.report_json import report_json
     from reader.handin.answers import first_answers, parse_answers
@@ -42,6 +44,7 @@ if not MISSING:
     from reader.study.series import make_series
 
 SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
+SHADOW = 12  # pixels
 PAPER = 1032  # pixels of A4, landscape, between its margins
 UPRIGHT = 680  # the same upright
 LONG = "a_label_that_goes_on_and_on_without_a_place_to_break_it_and_says_everything_about_the_options_of_its_runs"
@@ -138,11 +141,27 @@ class Pages(unittest.TestCase):
         self.assertGreater(facts["texts"], 10)
         self.assertLessEqual(facts["contentWidth"], facts["width"], "sideways scroll")
         self.assertEqual((facts["beyond"], facts["deadLinks"], facts["weak"]), ([], [], []))
+        self.assertEqual((facts["nameless"], facts["twice"]), ([], []))
+        self.assertNotIn("", facts["tables"])
         self.assertEqual([one for one in facts["headings"] if not one[2] or not one[1]], [])
         for picture in facts["pictures"]:
             self.assertRegex(picture["alternative"], r"^(Chart\. \S|Test image \d+, class )")
             self.assertTrue(picture["loaded"] and picture["shown"] and picture["keepsShape"], picture)
         self.assertEqual(self.browser.messages, [])
+
+    def check_shadows(self, scrolls):
+        """A table that goes on has a shadow at its right edge, and one that fits has none. Less than a shadow's width
+        is the empty end of a cell."""
+        picture = imread(BytesIO(self.browser.screenshot()))[:, :, :3]
+        for box in scrolls:
+            rows = picture[int(box["top"]) + 8 : int(box["bottom"]) - 8]
+            x = int(box["right"]) - 1
+            paper = picture[int(box["top"]) - 3, x]
+            dark = (abs(rows[:, x] - paper).max(axis=1) > 0.1).mean()
+            if box["hidden"] > SHADOW:
+                self.assertGreater(dark, 0.7, box)
+            elif box["hidden"] <= 1:
+                self.assertLess(dark, 0.3, box)
 
     def looks(self, path, paper=PAPER):
         """Opens a page and checks it in every look. Returns its facts on paper of this width."""
@@ -150,7 +169,11 @@ class Pages(unittest.TestCase):
         for width, dark in SCREENS:
             with self.subTest(page=path.name, width=width, dark=dark):
                 self.browser.look(width, dark=dark)
-                self.check(self.browser.value(FACTS))
+                facts = self.browser.value(FACTS)
+                self.check(facts)
+                self.assertEqual(facts["back"], 1)
+                self.assertEqual([one for one in facts["pages"] if not (path.parent / one).is_file()], [])
+                self.check_shadows(facts["scrolls"])
         self.browser.look(paper, printed=True)
         with self.subTest(page=path.name, printed=True):
             facts = self.browser.value(FACTS)
@@ -162,6 +185,7 @@ class Pages(unittest.TestCase):
         """(facts of report.html, facts of slides.html, its pages as a PDF)."""
         output.write_all(self.folder, content, ("png",), True)
         facts = [self.looks(self.folder / name) for name in ("report.html", "slides.html")]
+        self.assertEqual([one["pages"] for one in facts], [["slides.html"], ["report.html"]])
         return *facts, self.sheets_of_paper()
 
     def sheets_of_paper(self):
@@ -170,6 +194,7 @@ class Pages(unittest.TestCase):
     def check_headings(self, page, *wanted):
         second = [words for tag, words, _ in page["headings"] if tag == "H2"]
         self.assertEqual(page["links"], second)  # the list of parts
+        self.assertLessEqual(set(page["titled"]), set(page["listed"]))
         for heading in wanted:
             self.assertIn(heading, second)
 
@@ -218,6 +243,7 @@ class Pages(unittest.TestCase):
             page.write_text(hand_in(document._replace(form=form)), encoding="utf-8")
             facts = self.looks(page, paper)
             self.assertEqual([words for tag, words, _ in facts["headings"] if tag == "H2"], titles)
+            self.assertEqual((facts["links"], facts["pages"]), (titles, []))
             self.assertEqual(len(facts["pictures"]), 8)
             self.assertEqual(self.sheets_of_paper(), sheets, form)  # of slides one for each task, and the front
 

@@ -225,7 +225,7 @@ class Report(ProgramCase):
         self.assertFalse((self.folder / "executed").exists())
         self.assertIn("Drawn: report.html", out)
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
-        self.assertIn("<h1>Run one</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
+        self.assertIn(">Run one</a></h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
         self.assertIn('aria-label="Names"', (self.folder / "drawn/slides.html").read_text(encoding="utf-8"))
 
     def test_two_runs_that_are_named_are_compared(self):

@@ -43,7 +43,7 @@ def write_all(folder, report, formats, with_slides):
     """All files below `folder`, each drawn before any is written. Raises Unusable, before anything is written, where a
     file would be written over that no earlier report is known to have written, and OSError."""
     contents, drawn = draw_all(report, formats)
-    pages = {"report.html": page(report, drawn).encode("utf-8")}
+    pages = {"report.html": page(report, drawn, with_slides).encode("utf-8")}
     if with_slides:
         pages["slides.html"] = slides(report, drawn).encode("utf-8")
     write_owned(folder, str(folder), {"plots": contents, "": pages}, _REMEDY)

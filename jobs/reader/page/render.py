@@ -6,7 +6,7 @@ import re
 from ..base.prose import spans
 from ..charts.report import text
 from .head import facts
-from .sections import sections_of
+from .sections import anchored, contents_of, sections_of
 from .sheets import sheets_of
 
 # Findings and notes are Markdown, of which only the asterisks for emphasis are used.
@@ -37,19 +37,25 @@ def _render(name, title, **content):
     return _environment().get_template(name).render(title=text(title) or "Scaling report", **content)
 
 
-def page(report, drawn):
-    """The whole of report.html; `drawn` holds (chart, bytes of its PNG)."""
-    return _render("report.html", report.get("title"), facts=facts(report), sections=sections_of(report, drawn))
+def _sheets(title, sheets, **content):
+    """A page of sheets, which begins with a list of them."""
+    contents = [(sheet.title, f"s{i}", ()) for i, sheet in enumerate(sheets, 1)]
+    return _render("sheets.html", title, sheets=sheets, contents=contents, **content)
+
+
+def page(report, drawn, with_slides=False):
+    """The whole of report.html; `drawn` holds (chart, bytes of its PNG). Beside it is slides.html `with_slides`."""
+    sections = anchored(sections_of(report, drawn))
+    return _render("report.html", report.get("title"), facts=facts(report), sections=sections,
+                   contents=contents_of(sections), slides=with_slides)  # fmt: skip
 
 
 def slides(report, drawn):
     """The whole of slides.html."""
-    return _render("sheets.html", report.get("title"), facts=facts(report), form="slides", head=(),
-                   sheets=sheets_of(report, drawn))  # fmt: skip
+    return _sheets(report.get("title"), sheets_of(report, drawn), facts=facts(report), form="slides", head=())
 
 
 def hand_in(document):
     """The whole of hand-in.html, of a Document."""
     head = [(name, spans(words)) for name, words in document.head]
-    return _render("sheets.html", document.title, facts=document.facts, form=document.form, head=head,
-                   sheets=document.sheets)  # fmt: skip
+    return _sheets(document.title, document.sheets, facts=document.facts, form=document.form, head=head)
