@@ -7,7 +7,8 @@
 # Environment:
 #   CUDA_HOME   toolkit with include/cuda.h [/usr/local/cuda]. Only headers are used; libcuda.so.1 is
 #               opened when a program runs, so neither GPU nor driver is needed here
-#   TARBALL     a local openmpi-4.1.*.tar.*; without it apt fetches Debian's source package
+#   TARBALL     a local openmpi-4.1.*.tar.*, of 4.1.7 or newer but on x86-64; without it apt fetches
+#               Debian's source package
 #   JOBS        processes of make [all cores]
 #
 # Needs gcc, g++, make, perl, xz, and dpkg-dev unless TARBALL is set. Takes 4 to 8 minutes on two
@@ -67,6 +68,14 @@ unpack() {
   rm -rf "$work/src" "$work/build" "$work/stage"
   mkdir -p "$work/src" "$work/build"
   tar -xf "$TARBALL" -C "$work/src" --strip-components=1
+}
+
+# Up to 4.1.6, smcuda hangs at times on processors that order memory weakly (open-mpi/ompi#12270).
+check_version() {
+  local version
+  version=$(awk -F= '/^(major|minor|release)=/ { printf "%s%d", dot, $2; dot = "." }' "$work/src/VERSION")
+  [ "$(uname -m)" = x86_64 ] || [ "$(printf '%s\n' 4.1.7 "$version" | sort -V | head -n 1)" = 4.1.7 ] ||
+    fail "Open MPI $version can hang on $(uname -m): set TARBALL to one of 4.1.7 or newer"
 }
 
 # Shared memory with CUDA IPC (smcuda), TCP, self, and nothing else; hwloc, libevent and PMIx inside.
@@ -150,6 +159,7 @@ claim_folder "$work" build_openmpi_cuda.sh || fail "$work $obstacle; give anothe
 [ -n "${TARBALL:-}" ] || fetch_tarball
 TARBALL=$(realpath "$TARBALL")
 unpack
+check_version
 say "unpacked $(basename "$TARBALL")"
 (logged configure.log configure)
 say configured

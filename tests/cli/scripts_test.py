@@ -286,16 +286,18 @@ echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/ope
             "source/openmpi/configure": self.CONFIGURE, f"{tree}/bin/ompi_info": self.PROGRAM,
             f"{tree}/bin/mpirun": self.PROGRAM,
             f"{tree}/etc/openmpi-mca-params.conf": "", f"{tree}/lib/pkgconfig/ompi.pc": "prefix=/opt",
-            "cuda/include/cuda.h": "",
+            "cuda/include/cuda.h": "", "source/openmpi/VERSION": "major=4\nminor=1\nrelease=4\ngreek=\n",
         })  # fmt: skip
         for name in ("configure", "tree/bin/ompi_info", "tree/bin/mpirun"):
             (self.folder / "source/openmpi" / name).chmod(0o755)
         (self.folder / f"{tree}/bin/mpiexec").symlink_to("mpirun")
         subprocess.run(["tar", "-C", "source", "-cf", "openmpi.tar", "openmpi"], cwd=self.folder, check=True)
 
-    def build(self, prefix="home/.local", code=0):
+    def build(self, prefix="home/.local", code=0, machine="x86_64"):
+        self.put({"bin/uname": f"#!/bin/sh\necho {machine}\n"})
+        (self.folder / "bin/uname").chmod(0o755)
         env = {"CUDA_HOME": f"{self.folder}/cuda", "TARBALL": f"{self.folder}/openmpi.tar",
-               "HOME": f"{self.folder}/home"}
+               "HOME": f"{self.folder}/home", "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
         done = subprocess.run(
             [ROOT / "jobs/cluster/build_openmpi_cuda.sh", prefix], cwd=self.folder, capture_output=True,
             text=True, timeout=60, env=environment({**env, "RUEDA_TEST_BREAK": f"{self.folder}/break"}), check=False,
@@ -340,6 +342,15 @@ echo 'install: ; mkdir -p $(DESTDIR)/opt && cp -r ../src/tree $(DESTDIR)/opt/ope
             before = sorted((self.folder / "home/.local").rglob("*"))
             self.assertRegex(self.build(code=2), r"earlier call: (share/thesis|bin/own|etc/openmpi-mca-params.conf);")
             self.assertEqual(sorted((self.folder / "home/.local").rglob("*")), before)
+
+    def test_a_version_that_can_hang_is_built_on_x86_64_alone(self):
+        self.build()
+        self.assertIn("Open MPI 4.1.4 can hang on aarch64: set TARBALL to one of 4.1.7",
+                      self.build(code=2, machine="aarch64"))
+        for release, code in ((6, 2), (7, 0), (10, 0)):
+            self.put({"source/openmpi/VERSION": f"major=4\nminor=1\nrelease={release}\ngreek=\n"})
+            subprocess.run(["tar", "-C", "source", "-cf", "openmpi.tar", "openmpi"], cwd=self.folder, check=True)
+            self.build(code=code, machine="aarch64")
 
     def test_no_link_is_followed_and_no_folder_is_worked_in_that_others_made(self):
         self.put({"elsewhere/thesis": "precious", "prefix.work/src/thesis": "precious"})
