@@ -1,5 +1,7 @@
 #include "train/gradient_reducer.hpp"
 
+#include <algorithm>
+
 #include "base/start_thread.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -51,7 +53,13 @@ GradientReducer::~GradientReducer() {
     end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
 }
 
+/// The largest scratch memory first: a library of MPI that remembers memory by its address might
+/// take what comes to the place of a smaller one for that (pmodels/mpich#7304).
 void GradientReducer::warm_up() {
+  std::size_t most = 0;
+  for (const auto& [all_reduce, slice, exactly] : sums_)
+    most = std::max(most, all_reduce.scratch_floats(slice.size()));
+  static_cast<void>(parts_.replica.backend().reduce_device().scratch(most));
   begin(0, false);
   complete();
   for (std::size_t i = 0; i < buckets();) i = wait(i);

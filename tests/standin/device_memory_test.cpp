@@ -64,6 +64,29 @@ struct ScratchReduce final : AllReduce {
   std::size_t floats;
 };
 
+/// One whose messages are as long as the slice.
+struct LongMessages final : AllReduce {
+  explicit LongMessages(ReduceDevice& on) : device(on) {}
+  std::string_view name() const override { return "none, with long messages"; }
+  Event sum(std::span<float> slice, Event ready, ReduceJournal&) override {
+    device.scratch(slice.size());
+    return ready;
+  }
+  std::size_t scratch_floats(std::size_t length) const override { return length; }
+  ReduceDevice& device;
+};
+
+TEST_CASE("the warm-up takes scratch memory once, however long the buckets are",
+          "[backend][memory]") {
+  SoloTraining training(memory_run(1, Precision::fp32));
+  LongMessages reduce(training.backend->reduce_device());
+  const std::size_t all = training.replica.gradients().size();
+  GradientReducer reducer({training.replica, reduce, {10, 1000, all}});
+  const std::size_t before = standin_memory().allocations;
+  reducer.warm_up();
+  CHECK(standin_memory().allocations == before + 1);
+}
+
 struct Case {
   const char* model;
   int image_size;
