@@ -129,6 +129,23 @@ TEST_CASE("stager: slots used again and again, each ahead of the device", "[back
   }
 }
 
+TEST_CASE("stager: batches of resident images, each ahead of the device", "[backend][stager]") {
+  StagerBench bench(16, Precision::fp32);
+  std::vector<Target> targets;
+  std::vector<Indices> batches;
+  for (std::uint32_t b = 0; b < 4; ++b) {
+    batches.push_back({b, b + 3, b + 1, b + 4, b + 2, b + 5});
+    targets.emplace_back(bench.backend(), kStagedBatch * bench.image_bytes);
+  }
+  for (std::size_t b = 0; b < targets.size(); ++b)
+    bench.backend().make_batch({bench.held.get(), bench.choice(batches[b], b)},
+                               targets[b].input.data(), targets[b].label_place());
+  for (std::size_t b = 0; b < targets.size(); ++b) {
+    CAPTURE(b);
+    CHECK(targets[b].content(bench.backend()) == bench.made_by_device(batches[b], b));
+  }
+}
+
 // --input stream gives the bits of --input resident, and records the way of the data.
 
 using Hashes = std::vector<std::string>;

@@ -30,11 +30,14 @@ struct Gpu {
   int l2;
   int sm_kilohertz;
   int memory_kilohertz;
+  int memory_bits;
 };
 
-const Gpu kH200{"NVIDIA H200", 900, 132, 232448, 150109880320, 62914560, 1980000, 3201000};
-const Gpu kH100{"NVIDIA H100 80GB HBM3", 900, 132, 232448, 85017493504, 52428800, 1980000, 2619000};
-const Gpu kA100{"NVIDIA A100-SXM4-80GB", 800, 108, 166912, 85097971712, 41943040, 1410000, 1593000};
+const Gpu kH200{"NVIDIA H200", 900, 132, 232448, 150109880320, 62914560, 1980000, 3201000, 6144};
+const Gpu kH100{
+    "NVIDIA H100 80GB HBM3", 900, 132, 232448, 85017493504, 52428800, 1980000, 2619000, 5120};
+const Gpu kA100{
+    "NVIDIA A100-SXM4-80GB", 800, 108, 166912, 85097971712, 41943040, 1410000, 1593000, 5120};
 
 std::string properties_json(const Gpu& gpu) {
   const auto number = [](const char* name, long value) {
@@ -51,8 +54,9 @@ std::string properties_json(const Gpu& gpu) {
          number("supportCoopLaunch", 1) + number("totalGlobalMem", gpu.memory) +
          number("smClockRateKHz", gpu.sm_kilohertz) +
          number("memClockRateKHz", gpu.memory_kilohertz) + number("l2CacheSize", gpu.l2) +
-         number("pciDeviceId", 0) + number("cudaDeviceId", 0) +
-         number("deviceVer", gpu.capability) + number("driverVer", 13000) + "}";
+         number("memoryBusWidth", gpu.memory_bits) + number("pciDeviceId", 0) +
+         number("cudaDeviceId", 0) + number("deviceVer", gpu.capability) +
+         number("driverVer", 13000) + "}";
 }
 
 #if CUDNN_VERSION >= 90800

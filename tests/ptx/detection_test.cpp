@@ -142,6 +142,21 @@ TEST_CASE("PTX interpreter: the last block reads what all have written") {
     CHECK_THAT(run(last_block(before, after), 3).findings, Contains("a read races with a write"));
 }
 
+TEST_CASE("PTX interpreter: an announcement to the host comes after a fence of the system") {
+  const std::string writes = "st.global.u32 [%rd4], %r1;\n", system = "membar.sys;\n",
+                    announces = "st.volatile.global.u32 [%rd4], %r1;\n";
+  CHECK(run(writes + system + announces).findings.empty());
+  for (const std::string& before :
+       {writes, writes + "membar.gl;\n", system + writes,
+        system + "atom.global.add.u32 %r5, [%rd2], 1;\n", system + announces})
+    CHECK_THAT(run(before + announces).findings, Contains("without a fence of the system"));
+}
+
+TEST_CASE("PTX interpreter: a kernel that a fault makes endless is ended") {
+  const std::string for_ever = "$A:\nst.global.u32 [%rd4+1024], %r1;\nbra $A;\n";
+  CHECK_THAT(run(for_ever).findings, Contains("no memory"));
+}
+
 TEST_CASE("PTX interpreter: threads that wait for others") {
   const std::string half = "setp.lt.u32 %p1, %r1, 48;\n";
   CHECK_THAT(run(half + "@%p1 bra $A;\nbar.sync 0;\nbra $B;\n$A:\nbar.sync 0;\n$B:\n").findings,

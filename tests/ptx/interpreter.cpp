@@ -11,6 +11,8 @@ namespace rueda::ptx {
 namespace {
 
 constexpr std::size_t kMostShared = std::size_t{48} << 10;  // of a block, in arrays of fixed size
+/// Instructions after the first finding, for others.
+constexpr std::uint64_t kAfterFinding = 10'000'000;
 
 }  // namespace
 
@@ -34,7 +36,7 @@ Outcome Interpreter::run() {
   std::shuffle(waiting.begin(), waiting.end(), random_);
   waiting.resize(std::min(waiting.size(), settings_.most_blocks));
   std::vector<std::unique_ptr<Block>> blocks;
-  while (!waiting.empty() || !blocks.empty()) {
+  while ((!waiting.empty() || !blocks.empty()) && may_go_on()) {
     if (blocks.size() < settings_.resident && !waiting.empty()) {
       blocks.push_back(std::make_unique<Block>());
       begin(*blocks.back(), std::exchange(waiting.back(), 0));
@@ -53,6 +55,11 @@ Outcome Interpreter::run() {
   }
   if (settings_.counts) count_touched();
   return std::move(outcome_);
+}
+
+/// A kernel with a fault may have no end.
+bool Interpreter::may_go_on() const {
+  return outcome_.findings.empty() || outcome_.instructions - until_first_finding_ < kAfterFinding;
 }
 
 void Interpreter::count_touched() {
@@ -90,7 +97,7 @@ void Interpreter::begin(Block& block, unsigned index) {
 void Interpreter::begin(Warp& warp, unsigned first, unsigned lanes) {
   warp.first = first;
   warp.live = ~Mask{0} >> (kWarp - lanes);
-  warp.at_barrier = warp.at_shuffle = 0;
+  warp.at_barrier = warp.at_shuffle = warp.fenced_for_system = 0;
   warp.pc = {};
   warp.order = {};
   warp.predicates.resize(kernel_.rows[0]);
@@ -199,6 +206,7 @@ void Interpreter::report(const std::string& what) {
   const std::size_t pc = pc_ == 0 ? 0 : pc_ - 1;
   if (reported_[pc]) return;
   reported_[pc] = true;
+  if (outcome_.findings.empty()) until_first_finding_ = outcome_.instructions;
   outcome_.findings.push_back({what, kernel_.name, kernel_.describe(pc)});
 }
 

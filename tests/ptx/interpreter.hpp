@@ -63,6 +63,7 @@ struct Warp {
   std::vector<std::array<std::uint32_t, kWarp>> narrow;
   std::vector<std::array<std::uint64_t, kWarp>> wide;
   std::array<std::vector<Mask>, 3> known;  ///< of each register: the threads that have written it
+  Mask fenced_for_system = 0;              ///< threads that have written nothing since such a fence
   WarpOrder order;
 
   Mask ready() const { return live & ~at_barrier & ~at_shuffle; }
@@ -144,6 +145,7 @@ class Interpreter {
   bool run_some(Block& block);
   void run_warp(Warp& warp, unsigned instructions);
   void release_barrier(Block& block);
+  bool may_go_on() const;
   void count_touched();
 
   const Kernel& kernel_;
@@ -151,7 +153,8 @@ class Interpreter {
   std::vector<std::byte> parameters_;
   const Settings& settings_;
   Outcome outcome_;
-  std::vector<bool> reported_;  // instructions
+  std::vector<bool> reported_;             // instructions
+  std::uint64_t until_first_finding_ = 0;  // instructions of all threads
   GlobalOrder order_;
   std::vector<Range> memory_;  // that was found
   std::size_t last_memory_ = 0;

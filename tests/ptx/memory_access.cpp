@@ -76,6 +76,15 @@ std::byte* look_at_shared(Interpreter& m, const Instruction& i, unsigned lane, s
   return &block.shared[address];
 }
 
+/// A volatile store announces to the host, which polls it, that the work before is done. Without a
+/// fence of the system in between, the host may see the announcement first.
+void look_at_announcement(Interpreter& m, const Instruction& i, Mask active) {
+  Mask& fenced = m.warp().fenced_for_system;
+  if (i.is_volatile && (active & ~fenced) != 0)
+    m.report("an announcement comes without a fence of the system after what was written");
+  fenced &= ~active;
+}
+
 }  // namespace
 
 void load_global(Interpreter& m, const Instruction& i, Mask active) {
@@ -94,6 +103,7 @@ void load_global(Interpreter& m, const Instruction& i, Mask active) {
 
 void store_global(Interpreter& m, const Instruction& i, Mask active) {
   m.check_known(i, active);
+  look_at_announcement(m, i, active);
   const std::size_t bytes = std::size_t(i.bytes) * (i.reads - 1U);
   each_lane(active, [&](unsigned lane) {
     const std::uint64_t address = m.address(i, lane);
@@ -135,6 +145,7 @@ void load_parameter(Interpreter& m, const Instruction& i, Mask active) {
 
 void atomic_add(Interpreter& m, const Instruction& i, Mask active) {
   m.check_known(i, active);
+  m.warp().fenced_for_system &= ~active;
   each_lane(active, [&](unsigned lane) {
     const std::uint64_t address = m.address(i, lane);
     if (!m.may_access(address, i.bytes)) return;
@@ -155,8 +166,9 @@ void atomic_add(Interpreter& m, const Instruction& i, Mask active) {
   m.set_known(i, active);
 }
 
-void fence(Interpreter& m, const Instruction&, Mask active) {
+void fence(Interpreter& m, const Instruction& i, Mask active) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (i.is_of_system) m.warp().fenced_for_system |= active;
   each_lane(active, [&](unsigned lane) { GlobalOrder::fence(m.accessor(lane)); });
 }
 

@@ -50,6 +50,8 @@ MUTANTS = [Mutant(*row) for row in (
      "    if (threadIdx.y >= half) continue;\n    __syncthreads();", *SUMS),
     ("no barrier after the table of channels", C, "int(thread));\n  __syncthreads();", "int(thread));", *NORM),
     ("no barrier in the last sum", C, "= mine[s];\n  __syncthreads();", "= mine[s];", *SUMS),
+    ("no system fence before an announcement", S, "  __threadfence_system();\n", "", "softmax_loss", "losses",
+     "count_up"),
     ("no barrier in the sum of losses", S, "    __syncthreads();\n", "", "softmax_loss", "losses", "sum_losses"),
     ("what was found is not reset", S, "  scratch->arrived[1] = 0;\n", "", *STEP),
     ("blocks write what they found", S, "if (bad) atomicAdd(scratch->arrived + 1, 1U);",
@@ -90,6 +92,10 @@ MUTANTS = [Mutant(*row) for row in (
     ("a shuffle too short", E, "distance = 16", "distance = 8", *HASH),
     ("a shuffle in a branch", E, "  for (unsigned distance = 16;",
      "  if (first_index() < count) for (unsigned distance = 16;", *HASH),
+    ("the end of the packs rounded up", L, "before + (count - before) / width * width;",
+     "before + (count - before + width - 1) / width * width;", *ADD),
+    ("statistics without a pivot", "batch_norm.cu", "return kernels::to_float(static_cast<const T*>(w.x)[c]); }",
+     "return 0.0F * kernels::to_float(static_cast<const T*>(w.x)[c]); }", *NORM),
     ("no pivot in the mean", "batch_norm.cu", "float(channel(c) + shift)", "float(shift)", *NORM),
 )]
 

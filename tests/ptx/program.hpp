@@ -43,7 +43,9 @@ struct Instruction {
   std::uint8_t reads = 0;
   std::uint8_t bytes = 0;  ///< of an element in memory
   bool is_signed = false;  ///< the element in memory
-  std::int64_t value = 0;  ///< what is added to an address
+  bool is_volatile = false;
+  bool is_of_system = false;  ///< a fence for the host and other GPUs, too
+  std::int64_t value = 0;     ///< what is added to an address
   std::uint32_t target = kNone;
   std::array<Operand, 5> to{};
   std::array<Operand, 5> from{};

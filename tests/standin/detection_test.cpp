@@ -1,6 +1,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include "../cuda/device_tools.hpp"
 #include "../support/common.hpp"
+#include "cuda/backend/cuda_stager.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "standin.hpp"
 
@@ -118,6 +120,30 @@ TEST_CASE("pageable memory has been read when a copy returns, pinned memory has 
     CHECK(copy(&result, numbers + i, cudaMemcpyDeviceToHost, stream.get()) == cudaSuccess);
     CHECK(result == 2 - i);  // without waiting: the result is pageable
   }
+}
+
+TEST_CASE("an upload waits for the delivery that reads its slot") {
+  const auto compute = make_stream();
+  CudaStager stager({.bf16 = false, .channels_last = true}, 8, 1, compute.get());
+  const std::size_t bytes = stager.format().image_bytes(8);
+  const auto input = make_device_memory(bytes), labels = make_device_memory(sizeof(std::int32_t));
+  const auto upload = [&](int value) {
+    std::memset(stager.input(0), value, bytes);
+    stager.upload(0, 1);
+  };
+  upload(1);
+  stager.wait(0);
+  Gate gate(compute.get());
+  stager.deliver(0, static_cast<std::byte*>(input.get()), static_cast<std::int32_t*>(labels.get()));
+  upload(2);
+  auto arrived = std::async(std::launch::async, [&] { stager.wait(0); });
+  CHECK(arrived.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
+  gate.open();
+  arrived.get();
+  std::vector<unsigned char> got(bytes);
+  CHECK(cudaMemcpyAsync(got.data(), input.get(), bytes, cudaMemcpyDeviceToHost, compute.get()) ==
+        cudaSuccess);
+  CHECK(got == std::vector<unsigned char>(bytes, 1));
 }
 
 TEST_CASE("what is forbidden in a capture fails and makes it invalid") {

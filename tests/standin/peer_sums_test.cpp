@@ -121,9 +121,10 @@ std::string refusal(Communicator& comm, const char* fault) {
 TEST_CASE("GPUs that cannot map each other's memory are refused by all ranks") {
   Communicator comm;
   const std::string who = "rank " + std::to_string(comm.size() - 1) + " (" + comm.host() + ")";
-  for (const auto& [fault, said] : {std::pair("open-fails", "cudaErrorMapBufferObjectFailed"),
-                                    std::pair("no-peer", "cudaErrorPeerAccessUnsupported"),
-                                    std::pair("pool-memory", "cudaIpcGetMemHandle failed")}) {
+  for (const auto& [fault, said] :
+       {std::pair("open-fails", "cudaIpcOpenMemHandle failed: invalid argument"),
+        std::pair("no-peer", "cudaErrorPeerAccessUnsupported"),
+        std::pair("pool-memory", "cudaIpcGetMemHandle failed")}) {
     const auto message = refusal(comm, fault);
     CAPTURE(fault, message);
     const bool alone = comm.size() == 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -46,7 +47,8 @@ struct StandinLaunch {
   /// The type of a kernel, or its name in the PTX; the name of a graph's first operation; "gemm",
   /// "clear", "copy".
   std::string name;
-  double flops = 0;  ///< of products
+  double flops = 0;                         ///< of products
+  std::array<unsigned, 2> grid{}, block{};  ///< of kernels: how many, across and down
   struct Bytes {
     std::size_t read = 0, written = 0;  ///< each counted once
     std::size_t shared = 0;             ///< of those written: in lines that several blocks write
@@ -55,8 +57,9 @@ struct StandinLaunch {
   /// where PTX is interpreted, once the kernel has run.
   std::map<std::size_t, Bytes> touched = {};
 };
-/// Notes from now on what is queued.
-void standin_note_launches();
+/// Notes from now on what is queued; `runs`: whether kernels run as well, for which memory is
+/// there.
+void standin_note_launches(bool runs = true);
 /// What was noted since, in order. Nothing more is noted.
 std::vector<StandinLaunch> standin_take_launches();
 

@@ -16,9 +16,9 @@ struct Norm {
   Operand<float> device_gamma, device_beta, statistics;
   Scratch scratch;
 
-  explicit Norm(const Matrix& shape)
+  explicit Norm(const Matrix& shape, double offset = 0)
       : m(shape),
-        x(shifted(random_values<T>(31, shape.elements(), 2), shape)),
+        x(shifted(random_values<T>(31, shape.elements(), 2), shape, offset)),
         residual(random_values<T>(32, shape.elements())),
         y(random_values<T>(33, shape.elements())),
         gamma(random_values<float>(34, std::size_t(shape.channels))),
@@ -39,10 +39,10 @@ struct Norm {
     }
   }
 
-  /// Means of channels differ.
-  static std::vector<T> shifted(std::vector<T> x, const Matrix& m) {
+  /// Means of channels differ, by little from each other.
+  static std::vector<T> shifted(std::vector<T> x, const Matrix& m, double offset) {
     for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = rounded<T>(widened(x[i]) + double(i % std::size_t(m.channels) % 5) - 2);
+      x[i] = rounded<T>(widened(x[i]) + offset + double(i % std::size_t(m.channels) % 5) - 2);
     return x;
   }
   /// As if they had been computed already.
@@ -77,9 +77,9 @@ struct Norm {
 };
 
 template <typename T>
-void norm_statistics(const Matrix& m) {
+void norm_statistics(const Matrix& m, double offset = 0) {
   row(text("norm_statistics %s", kName<T>), shape_of(m), [&](Row& r) {
-    const Norm<T> norm(m);
+    const Norm<T> norm(m, offset);
     for (int turn = 0; turn < 2; ++turn) {  // the second finds the counters that the first left
       cuda::norm_statistics(norm.work(false, false, norm.device_y), stream());
       const auto got = norm.statistics.read(r);
@@ -301,6 +301,7 @@ void all_norms() {
     for (const bool residual : {false, true})
       for (const bool relu : {false, true}) norm_apply<T>(m, residual, relu);
   }
+  norm_statistics<T>({1311, 40, true}, 64);  // a mean much larger than the deviation
   for (const Matrix& m : large_matrices<T>()) norm_statistics<T>(m);
   if (choice().whole)
     norm_statistics<T>({3, 32 * 1024, true});  // as many columns of blocks as there are counters

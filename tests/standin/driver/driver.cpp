@@ -1,7 +1,8 @@
 // A stand-in for NVIDIA's driver library, libcuda.so.1: as much of it as a CUDA-aware Open MPI 4.1
 // opens, over "device" memory that is shared host memory. Open MPI then takes its real CUDA paths.
 //
-// RUEDA_DRIVER_FAULT makes CUDA IPC fail as it does on real systems:
+// RUEDA_DRIVER_FAULT makes CUDA IPC fail as it does on real systems, with the codes that are seen
+// there:
 //   open-fails    another process's memory cannot be opened (containers, GPUs hidden by Slurm)
 //   no-peer       the devices do not reach each other, so each rank has another device
 //   pool-memory   the memory cannot be exported (cudaMallocAsync)
@@ -161,12 +162,12 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr pointer) {
 }
 
 CUresult cuIpcOpenMemHandle(CUdeviceptr* pointer, CUipcMemHandle handle, unsigned) {
-  if (fault("open-fails")) return CUDA_ERROR_MAP_FAILED;
+  if (fault("open-fails")) return CUDA_ERROR_INVALID_VALUE;
   if (fault("no-peer")) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   DeviceMemory::Handle theirs{};
   std::memcpy(&theirs, &handle, sizeof(theirs));
   *pointer = device_pointer(memory.open(theirs));
-  if (*pointer == 0) return CUDA_ERROR_MAP_FAILED;
+  if (*pointer == 0) return CUDA_ERROR_INVALID_VALUE;
   counters.count_opened(theirs.bytes);
   return CUDA_SUCCESS;
 }

@@ -215,7 +215,8 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const std::type_info
   const dim3 grid = config.gridDim;
   const dim3 block = config.blockDim;
   if (!fits(grid, block)) return note(cudaErrorInvalidConfiguration);
-  note_launch({.name = type.name()});
+  note_launch({.name = type.name(), .grid = {grid.x, grid.y}, .block = {block.x, block.y}});
+  if (!kernels_run()) return cudaSuccess;
   return note(
       submit(config.stream, [=, kernel = std::move(kernel)] { run_grid(grid, block, kernel); }));
 }

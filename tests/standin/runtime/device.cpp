@@ -83,7 +83,6 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice", "no kernel image"},
-    {cudaErrorMapBufferObjectFailed, "cudaErrorMapBufferObjectFailed", "mapping failed"},
     {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported", "no access to the peer"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},

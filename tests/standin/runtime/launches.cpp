@@ -9,6 +9,7 @@ namespace {
 struct Notes {
   std::mutex mutex;
   bool open = false;
+  bool runs = true;
   std::vector<std::shared_ptr<StandinLaunch>> launches;
 };
 
@@ -19,9 +20,15 @@ Notes& notes() {
 
 }  // namespace
 
-void standin_note_launches() {
+void standin_note_launches(bool runs) {
   const std::lock_guard lock(notes().mutex);
   notes().open = true;
+  notes().runs = runs;
+}
+
+bool standin::kernels_run() {
+  const std::lock_guard lock(notes().mutex);
+  return !notes().open || notes().runs;
 }
 
 std::vector<StandinLaunch> standin_take_launches() {

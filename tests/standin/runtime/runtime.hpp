@@ -182,6 +182,9 @@ cudaError_t submit(cudaStream_t stream, Item item);
 /// until the stream has done it; null if they are not.
 std::shared_ptr<StandinLaunch> note_launch(StandinLaunch launch);
 
+/// Whether kernels that are queued now are to run.
+bool kernels_run();
+
 /// The stream of a handle; null is the current device's default stream. Null if the handle is
 /// none.
 Stream* find_stream(cudaStream_t handle);
