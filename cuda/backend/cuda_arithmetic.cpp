@@ -37,12 +37,12 @@ void CudaBackend::write_step_sums(StepSums* to, const LossSums* sums,
 
 void CudaBackend::sgd_update(std::span<float> values, std::span<float> velocities,
                              std::span<const float> gradients, const kernels::SgdStep& step) {
-  cuda::sgd_update(values.data(), velocities.data(), gradients.data(), values.size(), step,
-                   stream());
+  cuda::sgd_update(values.data(), velocities.data(), gradients.data(),
+                   context_.packed.copy_of(values.data()), values.size(), step, stream());
 }
 
 void CudaBackend::lars_update(const LarsSlice& slice, const kernels::LarsStep& step) {
-  cuda::lars_update(slice, step, stream());
+  cuda::lars_update(slice, context_.packed.copy_of(slice.values.data()), step, stream());
 }
 
 void CudaBackend::weigh_statistics(std::span<float> to, std::span<const float> from,

@@ -51,6 +51,7 @@ class CudaBackend final : public Backend {
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
                      const std::byte* b) override;
   void pack_parameters() override { context_.packed.pack_all(graph_, stream()); }
+  void pack_updated() override { context_.packed.pack_padded(graph_, stream()); }
 
   // cuda_arithmetic.cpp: memory of the GPU, and own kernels on the compute stream.
 

@@ -16,6 +16,7 @@ struct SgdUpdate {
   float* values;
   float* velocities;
   const float* gradients;
+  Bfloat16* packed;  ///< gets the new values, rounded; null: not wanted
   kernels::SgdStep rule;
 
   template <int width, int packs>
@@ -28,6 +29,10 @@ struct SgdUpdate {
     });
     w.store(values, at);
     v.store(velocities, at);
+    if (packed == nullptr) return;
+    Packs<Bfloat16, width, packs> narrow;
+    each_element<width, packs>([&](int k, int i) { narrow.set(k, i, w.at(k, i)); });
+    narrow.store(packed, at);
   }
 };
 
@@ -117,7 +122,8 @@ struct LarsWork {
 
   __device__ SgdUpdate of(unsigned k) const {
     const std::size_t begin = tensors[k].begin;
-    return {arrays.values + begin, arrays.velocities + begin, arrays.gradients + begin,
+    Bfloat16* packed = arrays.packed == nullptr ? nullptr : arrays.packed + begin;
+    return {arrays.values + begin, arrays.velocities + begin, arrays.gradients + begin, packed,
             kernels::lars_step(step, tensors[k].adapted, value_squares[k], gradient_squares[k])};
   }
 };
@@ -133,24 +139,26 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
 
 }  // namespace
 
-void sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
-                const kernels::SgdStep& step, cudaStream_t stream) {
-  const std::size_t before = elements_before_packs<float>(values, velocities, gradients);
-  with_width<float>(before != kNoPacks, [&](auto width) {
-    for_each_pack<width>(count, before, SgdUpdate{values, velocities, gradients, step}, stream);
-  });
+void sgd_update(float* values, float* velocities, const float* gradients, Bfloat16* packed,
+                std::size_t count, const kernels::SgdStep& step, cudaStream_t stream) {
+  const SgdUpdate update{values, velocities, gradients, packed, step};
+  const std::size_t before =
+      elements_before_packs_of<kWide<float>>(values, velocities, gradients, packed);
+  with_width<float>(before != kNoPacks,
+                    [&](auto width) { for_each_pack<width>(count, before, update, stream); });
 }
 
 /// So many blocks for each tensor that one thread of the longest takes its packs once.
-void lars_update(const LarsSlice& slice, const kernels::LarsStep& step, cudaStream_t stream) {
+void lars_update(const LarsSlice& slice, Bfloat16* packed, const kernels::LarsStep& step,
+                 cudaStream_t stream) {
   LarsWork work{
-      .arrays = {slice.values.data(), slice.velocities.data(), slice.gradients.data(), {}},
+      .arrays = {slice.values.data(), slice.velocities.data(), slice.gradients.data(), packed, {}},
       .step = step,
       .value_squares = nullptr,
       .gradient_squares = nullptr,
       .tensors = {}};
-  const std::size_t before = elements_before_packs<float>(
-      work.arrays.values, work.arrays.velocities, work.arrays.gradients);
+  const std::size_t before = elements_before_packs_of<kWide<float>>(
+      work.arrays.values, work.arrays.velocities, work.arrays.gradients, packed);
   for (std::size_t first = 0; first < slice.tensors.size(); first += LarsWork::kMost) {
     const auto some =
         slice.tensors.subspan(first).first(std::min(slice.tensors.size() - first, LarsWork::kMost));

@@ -75,12 +75,13 @@ struct Slices {
 /// The same for slices of both arrays, in one launch.
 void to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices, cudaStream_t stream);
 
-/// kernels::sgd_update on every element.
-void sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
-                const kernels::SgdStep& step, cudaStream_t stream);
+/// kernels::sgd_update on every element. `packed`, unless null, gets the new values, rounded.
+void sgd_update(float* values, float* velocities, const float* gradients, kernels::Bfloat16* packed,
+                std::size_t count, const kernels::SgdStep& step, cudaStream_t stream);
 
-/// kernels::sgd_update on every element, by the kernels::lars_step of its tensor.
-void lars_update(const LarsSlice& slice, const kernels::LarsStep& step, cudaStream_t stream);
+/// The same by the kernels::lars_step of each element's tensor.
+void lars_update(const LarsSlice& slice, kernels::Bfloat16* packed, const kernels::LarsStep& step,
+                 cudaStream_t stream);
 
 /// to[i] = kernels::weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
 void weigh_statistics(float* to, const float* from, const float* values_per_image,

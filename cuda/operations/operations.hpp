@@ -40,6 +40,10 @@ class PackedWeights {
   void allocate(std::span<const float> values);
   /// Renews all copies of weights.
   void pack_all(const Graph& graph, cudaStream_t stream);
+  /// Renews those that lie apart from the arena's copy.
+  void pack_padded(const Graph& graph, cudaStream_t stream);
+  /// Where the arena's copy has this value; null where there is none, or of another array.
+  kernels::Bfloat16* copy_of(const float* value) const;
   const void* at(const Graph& graph, ParameterId id) const;
 
   /// Where the bf16 gradient is computed; not of weights for windows.

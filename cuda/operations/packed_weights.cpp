@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "cuda/operations/operations.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
@@ -30,10 +32,21 @@ void PackedWeights::allocate(std::span<const float> values) {
 
 void PackedWeights::pack_all(const Graph& graph, cudaStream_t stream) {
   if (mirror_) to_bf16(mirror(mirror_), values_.data(), values_.size(), stream);
+  pack_padded(graph, stream);
+}
+
+void PackedWeights::pack_padded(const Graph& graph, cudaStream_t stream) {
   for (const auto& [id, p] : padded_) {
     const float* from = values_.data() + graph.parameter(id).offset;
     pad_channels(p.element, p.memory.get(), from, p.rows, p.values, p.stored, stream);
   }
+}
+
+kernels::Bfloat16* PackedWeights::copy_of(const float* value) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(values_.data());
+  const auto bytes = reinterpret_cast<std::uintptr_t>(value) - begin;
+  if (!mirror_ || bytes >= values_.size_bytes()) return nullptr;  // also of what lies before
+  return mirror(mirror_) + bytes / sizeof(float);
 }
 
 const void* PackedWeights::at(const Graph& graph, ParameterId id) const {

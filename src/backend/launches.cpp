@@ -93,17 +93,17 @@ class StepLister {
     }
   }
 
-  /// Of all parameters, then the step's sums to the host, running statistics, packed weights.
+  /// Of all parameters with their packed copies in bf16, then the step's sums to the host, running
+  /// statistics, weights for windows.
   void update() {
     const auto parameters = double(graph_.parameter_count());
     const double statistics = double(graph_.statistics_count()) * kFloat;
-    add(launch(LaunchKind::sgd_update, 3 * parameters * kFloat, 2 * parameters * kFloat));
+    double written = 2 * kFloat;  // a parameter
+    if (precision_ == Precision::bf16) written += sizeof(kernels::Bfloat16);
+    add(launch(LaunchKind::sgd_update, 3 * parameters * kFloat, parameters * written));
     add(launch(LaunchKind::copy, sizeof(StepSums) + kSlotFloats * kFloat, 0));
     add(launch(LaunchKind::copy, sizeof(RankFlags), 0));
     add(launch(LaunchKind::update_running, 2 * statistics, statistics));
-    if (precision_ == Precision::bf16)
-      add(launch(LaunchKind::narrow_weights, parameters * kFloat,
-                 parameters * sizeof(kernels::Bfloat16)));
     for (const NodeId id : graph_.readers(graph_.input())) {
       const auto windows = windows_of(graph_, id, precision_);
       if (!windows) continue;

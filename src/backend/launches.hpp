@@ -53,7 +53,6 @@ enum class LaunchKind {
   write_step_sums,
   sgd_update,
   update_running,
-  narrow_weights,
   pad_channels
 };
 

@@ -116,6 +116,9 @@ class Replica {
   void initialise(std::uint64_t seed);
   /// Tells the replica that `parameters()` were written: renews packed weights.
   void parameters_changed() { backend_.pack_parameters(); }
+  /// The same where an optimizer has updated all of them, and nothing else has written since the
+  /// last of these calls.
+  void parameters_updated() { backend_.pack_updated(); }
 
   std::span<float> parameters() { return values_.floats().subspan(layout_.lead()); }
   /// Gradients of the last micro-batch and the tail (GradientLayout).

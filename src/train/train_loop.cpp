@@ -132,7 +132,7 @@ void TrainLoop::finish_step(std::size_t step) {
   timer().enter(Phase::optimizer);
   const bool there = replica_.read_step_sums();
   replica_.update_running_statistics(float(sampler_.step_samples(step - 1)));
-  replica_.parameters_changed();
+  replica_.parameters_updated();
   const bool last = step == sampler_.steps_per_epoch();
   unsettled_ = !(there || last || stops_ || saves_after(step) || check_.every_step());
   if (!unsettled_) replica_.backend().finish();

@@ -166,6 +166,7 @@ TEST_CASE("replica: a step in bf16 is near the exact one", "[backend][replica][b
 
 TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
           "[backend][replica][bf16]") {
+  const bool by_optimizer = GENERATE(false, true);
   const Graph graph = small_projection(kSide);
   Vector parameters(graph.parameter_count(), 1.0);
   ReplicaBench bench = narrow_bench(graph, parameters, 2);
@@ -187,7 +188,10 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
                                  {.learning_rate = 0x1p-11F});
       bench.backend().finish();  // before the memory goes
     });
-    bench.replica().parameters_changed();
+    if (by_optimizer)
+      bench.replica().parameters_updated();
+    else
+      bench.replica().parameters_changed();
   };
   const std::vector<float> before = gradients();
   update();

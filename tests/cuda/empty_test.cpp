@@ -37,8 +37,9 @@ void add_calls_of_elements(std::vector<Call>& calls) {
     to_fp32(nullptr, nullptr, slices, nullptr);
   });
   add("square_sums", [](Element) { square_sums(nullptr, {}, nullptr, nullptr, nullptr); });
-  add("sgd_update", [](Element) { sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr); });
-  add("lars_update", [](Element) { lars_update({}, {}, nullptr); });
+  add("sgd_update",
+      [](Element) { sgd_update(nullptr, nullptr, nullptr, nullptr, 0, {}, nullptr); });
+  add("lars_update", [](Element) { lars_update({}, nullptr, {}, nullptr); });
   add("weigh_statistics",
       [](Element) { weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr); });
   add("update_running", [](Element) { update_running(nullptr, nullptr, 0, 1, 1, nullptr); });

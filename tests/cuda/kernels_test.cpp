@@ -134,7 +134,7 @@ TEST_CASE("sgd_update equals the host's", "[device]") {
   const rueda::kernels::SgdStep step{0.1F, 0.9F, 5e-4F, nesterov};
   compare(
       [&](float* a, float* b, float* c, std::size_t count, cudaStream_t stream) {
-        return rueda::cuda::sgd_update(a, b, c, count, step, stream);
+        return rueda::cuda::sgd_update(a, b, c, nullptr, count, step, stream);
       },
       [&](float& a, float& b, float& c) { rueda::kernels::sgd_update(a, b, c, step); });
 }
@@ -173,7 +173,7 @@ void compare_lars(const Place& place, std::size_t most_tensors) {
        .tensors = tensors,
        .value_squares = {on_device.data(), tensors.size()},
        .gradient_squares = {on_device.data() + tensors.size(), tensors.size()}},
-      step, stream.get());
+      nullptr, step, stream.get());
   for (std::size_t k = 0; k < tensors.size(); ++k) {
     const auto [begin, count, adapted] = tensors[k];
     const auto own = rueda::kernels::lars_step(step, adapted, squares[k], of_gradients[k]);

@@ -16,7 +16,7 @@ MUTATIONS = [
     (T + "train_loop.cpp", "position_.epochs, step - 1, plan_", "0, step - 1, plan_", TRAINER),
     (T + "train_loop.cpp", "if (range.begin >= parameters) continue;", "if (summed > 1) continue;", TRAINER),
     (T + "train_loop.cpp", "replica_.update_running_statistics(float(sampler_.step_samples(step - 1)));", "", TRAINER),
-    (T + "train_loop.cpp", "  replica_.parameters_changed();\n", "", TRAINER),
+    (T + "train_loop.cpp", "  replica_.parameters_updated();\n", "", TRAINER),
     (T + "train_loop.cpp", "sampler_.set_epoch(position_.epochs);", "sampler_.set_epoch(0);", TRAINER),
     (T + "sgd.cpp", "float(config.weight_decay),", "0,", TRAINER),
     (T + "sgd.cpp", "config.nesterov}", "false}", TRAINER),

@@ -95,7 +95,7 @@ void Network::update(Sgd& optimizer, double learning_rate) {
   const auto parameters = replica_.parameters();
   optimizer.update(parameters, replica_.gradients().first(parameters.size()), 0, learning_rate);
   replica_.update_running_statistics(float(batch_));
-  replica_.parameters_changed();
+  replica_.parameters_updated();
 }
 
 Sgd Network::make_optimizer(const Sgd::Options& options) {

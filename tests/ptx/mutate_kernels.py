@@ -30,6 +30,7 @@ SUMS = ("batch_norm", "columns", "column_sums")
 NORM = ("batch_norm", "norms", "norm_statistics")
 HASH = ("elementwise", "conversions", "element_hash")
 ADD = ("activations", "elementwise", "add_activations")
+SGD = ("elementwise", "elementwise", "sgd_update")
 LARS = ("elementwise", "elementwise", "lars_update")
 STEP = ("softmax_loss", "losses", "write_step_sums")
 SQUARES = ("square_sums", "losses", "square_sums")
@@ -82,8 +83,10 @@ MUTANTS = [Mutant(*row) for row in (
     ("a window beyond the row", "make_batch.cu", "at < w.row;", "at <= w.row;", "make_batch", "images", "unroll_rows"),
     ("a window before the row", "make_batch.cu", "at >= 0 &&", "at >= -1 &&", "make_batch", "images", "unroll_rows"),
     ("no zeros after a window", "make_batch.cu", "first + k < w.values && ", "", "make_batch", "images", "unroll_rows"),
+    ("packed values of the first tensor for all", E, "nullptr : arrays.packed + begin;", "nullptr : arrays.packed;", *LARS),
     ("a tensor of LARS that is too long", E, "tensors[blockIdx.y].count;", "tensors[blockIdx.y].count + 1;", *LARS),
     # Values.
+    ("gradients in place of packed values", E, "w.at(k, i)); });\n    narrow.store(packed", "g.at(k, i)); });\n    narrow.store(packed", *SGD),
     ("the first tensor's norm for all", E, "value_squares[k], gradient", "value_squares[0], gradient", *LARS),
     ("halves of a pair swapped", L, "pair_from_floats(pair, first, second)",
      "pair_from_floats(pair, second, first)", *ADD),

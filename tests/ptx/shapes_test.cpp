@@ -62,11 +62,7 @@ void add_columns(Shapes& shapes, Element element, std::size_t rows, int channels
                       .relu = true,
                       .y = numbers,
                       .scratch = scratch};
-  const cuda::NormGradient gradient{.dy = numbers,
-                                    .dx = numbers,
-                                    .residual_gradient = numbers,
-                                    .dgamma = floats,
-                                    .dbeta = floats};
+  cuda::NormGradient gradient{.dy = numbers, .dx = numbers, .dgamma = floats, .dbeta = floats};
   cuda::NormGradient summing = gradient;
   summing.input_sums[0] = floats;
   add("norm_statistics", [&] { cuda::norm_statistics(norm, nullptr); });
@@ -75,6 +71,7 @@ void add_columns(Shapes& shapes, Element element, std::size_t rows, int channels
   add("norm_input_gradient", [&] { cuda::norm_input_gradient(norm, gradient, nullptr); });
   add("norm_input_gradient with sums", [&] { cuda::norm_input_gradient(norm, summing, nullptr); });
   norm.residual = numbers;
+  gradient.residual_gradient = numbers;
   add("norm_apply with residual", [&] { cuda::norm_apply(norm, nullptr); });
   add("norm_gradient_sums with residual",
       [&] { cuda::norm_gradient_sums(norm, gradient, nullptr); });
@@ -96,7 +93,7 @@ void add_flat(Shapes& shapes, std::size_t count) {
   add("to_bf16", [&] { cuda::to_bf16(halves, floats, count, nullptr); });
   add("to_fp32", [&] { cuda::to_fp32(floats, halves, count, nullptr); });
   add("accumulate", [&] { cuda::accumulate(floats, floats, count, nullptr); });
-  add("sgd_update", [&] { cuda::sgd_update(floats, floats, floats, count, {}, nullptr); });
+  add("sgd_update", [&] { cuda::sgd_update(floats, floats, floats, halves, count, {}, nullptr); });
   const std::size_t ends[] = {count};
   add("square_sums", [&] {
     cuda::square_sums(floats, ends, somewhere<double>(), somewhere<cuda::SumScratch>(), nullptr);

@@ -56,7 +56,6 @@ const char* sign_of(LaunchKind kind) {
        {LaunchKind::write_step_sums, "float, float*, rueda::cuda::SumScratch*)"},
        {LaunchKind::sgd_update, "SgdUpdate"},
        {LaunchKind::update_running, "update_running("},
-       {LaunchKind::narrow_weights, "::Narrow"},
        {LaunchKind::pad_channels, "CopyChannels<"}});
   return std::ranges::find(kSigns, kind, &std::pair<LaunchKind, const char*>::first)->second;
 }

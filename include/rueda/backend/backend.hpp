@@ -152,6 +152,9 @@ class Backend {
   virtual void bind_parameters(const Graph& graph, const ParameterMemory& memory) = 0;
   /// Renews every packed copy from `values`: after the parameters have changed.
   virtual void pack_parameters() = 0;
+  /// The same after sgd_update or lars_update of all parameters, which may have renewed some of
+  /// them on their way.
+  virtual void pack_updated() { pack_parameters(); }
 
   /// to = a + b over an activation of `node` for `batch` images.
   virtual void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,

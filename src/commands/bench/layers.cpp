@@ -156,7 +156,7 @@ class LayersBench {
       replica.compute(1.0F / float(batch));
       sgd.update(values, replica.gradients().first(values.size()), 0, train_.optimizer.lr);
       replica.update_running_statistics(float(batch));
-      replica.parameters_changed();
+      replica.parameters_updated();
     };
     step();  // warms up
     for (NodeId id = 1; id <= graph_.logits(); ++id)

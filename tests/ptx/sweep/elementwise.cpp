@@ -84,16 +84,26 @@ void mask_gradient(const Length& l, bool two, Schedules schedules) {
       schedules);
 }
 
-void sgd_update(const Length& l, bool nesterov, Schedules schedules) {
+/// Whether the copy, which begins as an arena in bf16 does, has all values, rounded.
+void expect_packed(Row& row, const Operand<Bfloat16>& packed, const Operand<float>& values) {
+  Doubles want;
+  for (const float value : values.read(row))
+    want.push_back(widened(rounded_to_bf16(double(value))));
+  expect(row, packed.read(row), want, 0, 0, "packed values");
+}
+
+void sgd_update(const Length& l, bool nesterov, bool packs, Schedules schedules) {
   row(
-      text("sgd_update%s", nesterov ? " nesterov" : ""), shape_of(l),
+      text("sgd_update%s%s", nesterov ? " nesterov" : "", packs ? " packed" : ""), shape_of(l),
       [&](Row& r) {
         const auto w = random_values<float>(8, l.count), v = random_values<float>(9, l.count),
                    g = random_values<float>(10, l.count);
         const Operand<float> values(w, l.a), velocities(v, l.a), gradients(g, l.b);
+        const Operand<Bfloat16> packed(l.count, l.a / 2);
         const double rate = double(0.1F), momentum = double(0.9F), decay = double(5e-4F);
-        cuda::sgd_update(values.get(), velocities.get(), gradients.get(), l.count,
-                         {0.1F, 0.9F, 5e-4F, nesterov}, stream());
+        cuda::sgd_update(values.get(), velocities.get(), gradients.get(),
+                         packs ? packed.get() : nullptr, l.count, {0.1F, 0.9F, 5e-4F, nesterov},
+                         stream());
         Doubles want_w(l.count), want_v(l.count);
         for (std::size_t i = 0; i < l.count; ++i) {
           const double gradient = double(g[i]) + decay * double(w[i]);
@@ -103,6 +113,7 @@ void sgd_update(const Length& l, bool nesterov, Schedules schedules) {
         }
         expect(r, values.read(r), want_w, 1, 1);
         expect(r, velocities.read(r), want_v, 1, 1);
+        if (packs) expect_packed(r, packed, values);
       },
       schedules);
 }
@@ -115,6 +126,7 @@ void lars_update(const Length& l, Schedules schedules) {
         const auto w = random_values<float>(30, l.count), v = random_values<float>(31, l.count),
                    g = random_values<float>(32, l.count);
         const Operand<float> values(w, l.a), velocities(v, l.a), gradients(g, l.b);
+        const Operand<Bfloat16> packed(l.count, l.a / 2);
         const std::size_t first = l.count / 3, second = l.count / 3 * 2;
         const std::vector<LarsTensor> tensors = {
             {0, first, true}, {first, second - first, false}, {second, l.count - second, true}};
@@ -125,7 +137,7 @@ void lars_update(const Length& l, Schedules schedules) {
                            .tensors = tensors,
                            .value_squares = {squares.get(), 3},
                            .gradient_squares = {squares.get() + 3, 3}},
-                          {{0.5F, 0.875F, 0.25F, false}, 0.125, 0.5}, stream());
+                          packed.get(), {{0.5F, 0.875F, 0.25F, false}, 0.125, 0.5}, stream());
         // rate trust |w| / (|g| + decay |w| + epsilon)
         const double rates[] = {0.5 * 0.125 * 4 / (2 + 0.25 * 4 + 0.5), 0.5,
                                 0.5 * 0.125 * 0.5 / (6 + 0.25 * 0.5 + 0.5)};
@@ -138,6 +150,7 @@ void lars_update(const Length& l, Schedules schedules) {
         }
         expect(r, values.read(r), want_w, 1, 1);
         expect(r, velocities.read(r), want_v, 1, 1);
+        expect_packed(r, packed, values);
       },
       schedules);
 }
@@ -166,8 +179,10 @@ void sweep_elementwise() {
   for (const Length& l : lengths(4)) lars_update(l, {});
   for (const Length& l : long_lengths(4)) lars_update(l, kOnce);
   for (const bool nesterov : {false, true}) {
-    for (const Length& l : lengths(4)) sgd_update(l, nesterov, {});
-    for (const Length& l : long_lengths(4)) sgd_update(l, nesterov, kOnce);
+    for (const bool packs : {false, true}) {
+      for (const Length& l : lengths(4)) sgd_update(l, nesterov, packs, {});
+      for (const Length& l : long_lengths(4)) sgd_update(l, nesterov, packs, kOnce);
+    }
   }
 }
 
