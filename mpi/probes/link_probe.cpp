@@ -125,6 +125,16 @@ LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer) try {
   return {};
 }
 
+double two_copies_speed(Communicator& ring, ExchangeBuffer& buffer) {
+  std::vector<float> host(kLargeFloats);
+  const auto down_and_up = [&] {
+    buffer.copy(host, buffer.send_side().first(kLargeFloats));
+    buffer.copy(buffer.receive_side().first(kLargeFloats), host);
+  };
+  ring.barrier();
+  return speed(0, median_of(trip_seconds(kLargeTrips, down_and_up))).gb_per_second;
+}
+
 PatternResult pattern_ring(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats) {
   PatternResult worst;
   for (int round = 0; round < kRounds; ++round) {

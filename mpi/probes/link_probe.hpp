@@ -27,6 +27,11 @@ LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
 /// same time. All zero on one rank, and where MPI offers no shared memory.
 LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer);
 
+/// Collective: 1e9 bytes a second that reach the other side by two plain copies, one after the
+/// other, `buffer`'s memory to this process's and back, all ranks at the same time: what MPI
+/// reaches without a way from GPU to GPU. The median; messages of kPingPongBytes.
+double two_copies_speed(Communicator& ring, ExchangeBuffer& buffer);
+
 /// What came from the left neighbour.
 struct PatternResult {
   std::size_t floats = 0;

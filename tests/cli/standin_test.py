@@ -413,6 +413,7 @@ class Doctor(ProgramCase):
             self.assertTrue(transfer["device"])
             self.assertEqual(transfer["end"], "arrived")
             self.assertGreater(transfer["link"]["gb_per_second"], 0)
+            self.assertGreater(transfer["two_copies_gb_per_second"], 0)
         self.assertIn("GPU memory to the right neighbour", result.out)
 
     @long

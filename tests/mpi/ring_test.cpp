@@ -73,6 +73,8 @@ TEST_CASE("every rank measures its right neighbour", "[ping_pong]") {
   const bool alone = world.size() == 1;
   CHECK_ON_ALL_RANKS((speed.latency_us > 0) == !alone);
   CHECK_ON_ALL_RANKS((speed.gb_per_second > 0) == !alone);
+  const double copies = rueda::two_copies_speed(world, buffer);
+  CHECK_ON_ALL_RANKS(copies > 0);
 }
 
 }  // namespace

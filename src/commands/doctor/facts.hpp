@@ -188,16 +188,17 @@ struct TransferFacts {
     stalled,    ///< no end within the time
     waited,     ///< for a rank that crashed or failed
   } end = End::not_tried;
-  bool device = false;  ///< with GPU memory; else with host memory
-  std::string detail;   ///< the signal, the error, or the first wrong element
-  LinkFacts link;       ///< of device memory, once all has arrived
+  bool device = false;                  ///< with GPU memory; else with host memory
+  std::string detail;                   ///< the signal, the error, or the first wrong element
+  LinkFacts link;                       ///< of device memory, once all has arrived
+  double two_copies_gb_per_second = 0;  ///< as two_copies_speed; 0: not measured
 
   bool bad() const { return end != End::not_tried && end != End::arrived; }
 };
 constexpr auto words_of(TransferFacts::End) {
   return std::array{"not tried", "arrived", "wrong", "failed", "crashed", "stalled", "waited"};
 }
-RUEDA_FACTS(TransferFacts, detail, device, end, link)
+RUEDA_FACTS(TransferFacts, detail, device, end, link, two_copies_gb_per_second)
 
 /// The largest batch of one model.
 struct BatchFacts {
@@ -305,6 +306,9 @@ inline constexpr const char* kPackaged =
     "^OMPI_MCA_(btl|mtl|osc|pml)=\\^(,?(ofi|openib|pt2pt|ucx|uct))+$";
 /// The settings that match, as NAME=VALUE of a variable, without those that are never the cause.
 Steering settings_like(const char* pattern, const LaunchFacts& launch);
+
+/// The GPU that the rank takes, by host and UUID; empty: none.
+std::string gpu_of(const RankFacts& rank);
 
 /// The ranks of each host, in order.
 inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const Ranks& ranks) {

@@ -272,12 +272,6 @@ void find_missing(const ClusterFacts& cluster, Severity severity, Findings& find
                 "meson setup build -Dcuda=enabled  (CUDA_HOME names its folder)", why_no_cuda);
 }
 
-/// The GPU that the rank takes, by host and UUID; empty: none.
-std::string gpu_of(const RankFacts& rank) {
-  if (!takes_gpu(rank)) return "";
-  return rank.host + " " + rank.device.taken()->uuid;
-}
-
 std::string gpu_for_each(const ClusterFacts& cluster) {
   if (cluster.ranks.front().launch.in_slurm)
     return "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
@@ -330,6 +324,11 @@ std::string why_no_backend(const RankFacts& rank) {
 std::string why_gpu_fails(const RankFacts& rank) { return rank.device.failure; }
 
 }  // namespace
+
+std::string gpu_of(const RankFacts& rank) {
+  if (!takes_gpu(rank)) return "";
+  return rank.host + " " + rank.device.taken()->uuid;
+}
 
 void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
   const bool cuda = on_cuda(cluster);

@@ -112,12 +112,70 @@ Finding find_slow_network(const std::vector<HostLink>& links) {
               "joins the hosts (ip -brief address shows them)"};
 }
 
+/// Whether the rank has a GPU of its own: ranks that take turns on one measure the turns.
+bool has_own_gpu(const Ranks& ranks, const RankFacts& rank) {
+  const std::string gpu = gpu_of(rank);
+  return !gpu.empty() && std::ranges::count(ranks, gpu, gpu_of) == 1;
+}
+
+/// Messages from a GPU to the next rank's on the same host, beside what two copies through the host
+/// reach.
+struct GpuLink {
+  int from = 0;
+  int to = 0;
+  double message = 0;  ///< GB/s
+  double copies = 0;   ///< GB/s, of the slower of the two ranks
+
+  /// A straight message crosses the bus of a GPU once, or not at all. One through the host takes
+  /// both copies and more; only where it overlaps them in pieces it is faster, and then no matter.
+  bool seems_staged() const { return message <= copies; }
+};
+
+/// Those of which both figures are known, between ranks with cores and a GPU of their own.
+std::vector<GpuLink> links_between_gpus(const ClusterFacts& cluster) {
+  std::vector<GpuLink> links;
+  const Ranks& ranks = cluster.ranks;
+  if (cluster.transfers.size() != ranks.size()) return links;
+  const auto is_alone = [&](const RankFacts& rank) {
+    return gets_its_cores(rank) && has_own_gpu(ranks, rank);
+  };
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const std::size_t next = (r + 1) % ranks.size();
+    const TransferFacts &one = cluster.transfers[r], &other = cluster.transfers[next];
+    const double copies = std::min(one.two_copies_gb_per_second, other.two_copies_gb_per_second);
+    if (!one.device || one.link.gb_per_second <= 0 || copies <= 0) continue;
+    if (ranks[r].host == ranks[next].host && is_alone(ranks[r]) && is_alone(ranks[next]))
+      links.push_back({int(r), int(next), one.link.gb_per_second, copies});
+  }
+  return links;
+}
+
+/// MPI that copies GPU memory through the host without a word, as Open MPI 5 does without UCX. One
+/// that calls itself not CUDA-aware gets no GPU memory.
+Finding find_silent_staging(const ClusterFacts& cluster) {
+  const auto links = links_between_gpus(cluster);
+  const auto staged = std::size_t(std::ranges::count_if(links, &GpuLink::seems_staged));
+  if (staged == 0 || !cluster.ranks.front().awareness.aware) return {};
+  const auto part = [](const GpuLink& link) { return link.message / link.copies; };
+  const GpuLink worst = *std::ranges::min_element(links, {}, part);
+  return {
+      .what = fmt::format(
+          "messages straight from GPU memory reach {:.3g} GB/s from rank {} to rank {}, no more "
+          "than two copies, to the host and back up, one after the other ({:.3g} GB/s): MPI "
+          "seems to copy GPU memory through the host, on {} of {} between GPUs of one host",
+          worst.message, worst.from, worst.to, worst.copies, staged, counted(links.size(), "link")),
+      .change =
+          "module load an MPI with UCX, or Open MPI 4.1 (btl smcuda); rueda train --all-reduce "
+          "shared needs no messages, --transport staged copies in pieces"};
+}
+
 }  // namespace
 
 void find_in_links(const ClusterFacts& cluster, Findings& findings) {
   const auto links = links_between_hosts(cluster.ranks);
   findings.push_back(find_slow_links(cluster, links));
   findings.push_back(find_slow_network(links));
+  findings.push_back(find_silent_staging(cluster));
 }
 
 }  // namespace rueda::doctor

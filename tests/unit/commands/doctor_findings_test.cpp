@@ -284,6 +284,49 @@ TEST_CASE("findings on transfers of GPU memory", "[doctor]") {
         "CUDA-aware MPI");
 }
 
+TEST_CASE("MPI that copies GPU memory through the host is told by two figures", "[doctor]") {
+  const auto with = [](ClusterFacts cluster, double message, double copies) {
+    for (TransferFacts& transfer : cluster.transfers) {
+      transfer.link.gb_per_second = message;
+      transfer.two_copies_gb_per_second = copies;
+    }
+    return cluster;
+  };
+  const ClusterFacts four = good_cluster(1, 4);
+  const auto silent = [](const ClusterFacts& cluster) {
+    for (const auto& finding : all_findings(cluster)) UNSCOPED_INFO(finding.what);
+    CHECK(all_findings(cluster).empty());
+  };
+  check(with(four, 5.99, 6), kRemark,
+        "reach 5.99 GB/s from rank 0 to rank 1, no more than two copies, to the host and back up, "
+        "one after the other (6 GB/s): MPI seems to copy GPU memory through the host, on 4 of 4 "
+        "links between GPUs of one host",
+        "--all-reduce shared");
+  silent(with(four, 6.01, 6));
+  // A figure is missing, there is no GPU, or messages do not stay on a host.
+  silent(with(four, 0.5, 0));
+  silent(with(four, 0, 6));
+  silent(with(cpu_cluster(1, 4), 0.5, 6));
+  silent(with(good_cluster(4, 1), 0.5, 6));
+  // The slower copy of the two ranks counts; the worst link speaks for all.
+  ClusterFacts mixed = with(four, 10, 20);
+  mixed.transfers[1].two_copies_gb_per_second = 9;
+  mixed.transfers[2].link.gb_per_second = 5;
+  check(mixed, kRemark, "5 GB/s from rank 2 to rank 3, no more than", "UCX");
+  check(mixed, kRemark, "(20 GB/s): MPI seems to copy GPU memory through the host, on 2 of 4 links",
+        "UCX");
+  // Turns on one GPU, or on cores, make both figures say nothing.
+  const auto share = [](RankFacts& rank) { rank.device.takes /= 2; };
+  const ClusterFacts shared = each(with(four, 0.58, 6), share);
+  for (const auto& finding : all_findings(shared)) CHECK_THAT(finding.what, !Contains("copies"));
+  const ClusterFacts disturbed =
+      each(with(four, 0.58, 6), [](RankFacts& rank) { rank.cores.got = 0.4; });
+  for (const auto& finding : all_findings(disturbed)) CHECK_THAT(finding.what, !Contains("copies"));
+  // An MPI that says no gets no GPU memory in training.
+  const auto unaware = [](RankFacts& rank) { rank.awareness = {{false, ""}, "no", "no"}; };
+  check(each(with(four, 0.58, 6), unaware), kRemark, "although MPI does not call itself", "");
+}
+
 TEST_CASE("findings on transfers of host memory", "[doctor]") {
   const std::string change = "--mca btl tcp,self";
   check(ended(cpu_cluster(1, 2), 1, End::failed, "MPI_ERR_OTHER"), kFault,
