@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
@@ -128,18 +130,46 @@ CudaVerdict judge_mvapich(const CudaSignals& signals) {
   return {false, "this MVAPICH2 was built without support for GPU memory, MV2_USE_CUDA=1 or not"};
 }
 
-/// UCX_TLS of the environment, else of a file.
-FileSetting ucx_tls(const Environment& environment) {
-  if (const char* value = environment("UCX_TLS")) return {"UCX_TLS", value, "", 0};
+/// A setting of UCX in the environment, else in a file.
+FileSetting ucx_setting(const Environment& environment, const char* name) {
+  if (const char* value = environment(name)) return {name, value, "", 0};
   for (const FileSetting& one : file_settings(environment, setting_files(environment)))
-    if (one.name == "UCX_TLS") return one;
+    if (one.name == name) return one;
   return {};
+}
+
+/// UCX before 1.13 keeps a table of GPU memory by watching calls of the CUDA runtime's shared
+/// library (openucx/ucx#3210, mended by #7865). This program brings the runtime with it, so the
+/// table stays empty, and UCX reads GPU memory as if it were the host's.
+bool misses_gpu_memory(const CudaSignals& signals) {
+  constexpr std::array kOff = {"n", "no", "off", "0"};
+  const UcxVersion& ucx = signals.ucx;
+  if (ucx.major == 0 || std::tie(ucx.major, ucx.minor) >= std::tuple(1U, 13U)) return false;
+  return std::ranges::count(kOff, lowered(signals.ucx_memory_cache)) == 0;
+}
+
+CudaVerdict judge_by_library(const CudaSignals& signals) {
+  if (names(signals.library, "Open MPI")) return judge_open_mpi(signals);
+  if (names(signals.library, "CRAY MPICH")) return judge_cray(signals);
+  if (names(signals.library, "MVAPICH")) return judge_mvapich(signals);
+  return judge_by_report(signals);
 }
 
 }  // namespace
 
+UcxVersion loaded_ucx_version() {
+  UcxVersion version;
+  void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return version;
+  using GetVersion = void (*)(unsigned*, unsigned*, unsigned*);
+  const auto get = reinterpret_cast<GetVersion>(dlsym(library, "ucp_get_version"));
+  if (get != nullptr) get(&version.major, &version.minor, &version.release);
+  dlclose(library);
+  return version;
+}
+
 CudaSignals read_cuda_signals(const Environment& environment) {
-  const FileSetting ucx = ucx_tls(environment);
+  const FileSetting ucx = ucx_setting(environment, "UCX_TLS");
   std::string place;
   if (!ucx.file.empty()) place = fmt::format(" (line {} of {})", ucx.line, ucx.file);
   return {.library = mpi_library_version(),
@@ -149,7 +179,9 @@ CudaSignals read_cuda_signals(const Environment& environment) {
           .cray_enabled = switch_of(environment, "MPICH_GPU_SUPPORT_ENABLED"),
           .mvapich_enabled = switch_of(environment, "MV2_USE_CUDA"),
           .ucx_transports = ucx.value,
-          .ucx_place = place};
+          .ucx_place = place,
+          .ucx = loaded_ucx_version(),
+          .ucx_memory_cache = ucx_setting(environment, "UCX_MEMTYPE_CACHE").value};
 }
 
 bool admits_cuda(const std::string& ucx_transports) {
@@ -166,10 +198,14 @@ CudaVerdict judge_cuda_awareness(const CudaSignals& signals) {
     return {false, "UCX_TLS=" + signals.ucx_transports + signals.ucx_place +
                        " leaves UCX no transport for GPU memory; add cuda to it, or unset it"};
   }
-  if (names(signals.library, "Open MPI")) return judge_open_mpi(signals);
-  if (names(signals.library, "CRAY MPICH")) return judge_cray(signals);
-  if (names(signals.library, "MVAPICH")) return judge_mvapich(signals);
-  return judge_by_report(signals);
+  const CudaVerdict verdict = judge_by_library(signals);
+  if (!verdict.aware || !misses_gpu_memory(signals)) return verdict;
+  return {
+      .why = fmt::format("UCX {}.{}.{} may take GPU memory for the host's and crash, for before "
+                         "1.13 it overlooks a program with a CUDA runtime of its own; export "
+                         "UCX_MEMTYPE_CACHE=n",
+                         signals.ucx.major, signals.ucx.minor, signals.ucx.release),
+      .may_crash = true};
 }
 
 }  // namespace rueda

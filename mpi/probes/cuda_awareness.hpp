@@ -14,6 +14,16 @@ enum class Answer { unknown, no, yes };
 
 constexpr auto words_of(Answer) { return std::array{"unknown", "no", "yes"}; }
 
+/// A version of UCX; 0.0.0: none is loaded.
+struct UcxVersion {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+};
+
+/// Of the libucp.so.0 that this process has loaded, as MPI does when it starts.
+UcxVersion loaded_ucx_version();
+
 /// What this program, its MPI library and the environment say about pointers to
 /// GPU memory. None of these is a proof: that is a transfer that arrives.
 struct CudaSignals {
@@ -34,6 +44,9 @@ struct CudaSignals {
   /// it is not set.
   std::string ucx_transports;
   std::string ucx_place{};  ///< " (line 2 of FILE)" where it comes from one
+  UcxVersion ucx{};
+  /// UCX_MEMTYPE_CACHE, from either: "n" makes UCX ask the driver of what kind a memory is.
+  std::string ucx_memory_cache{};
 };
 
 /// Whether MPI is to be handed pointers to GPU memory, and why: one sentence
@@ -42,6 +55,8 @@ struct CudaSignals {
 struct CudaVerdict {
   bool aware = false;
   std::string why;
+  /// GPU memory may crash the run although MPI says that it takes it.
+  bool may_crash = false;
 };
 
 /// Draws the verdict, without asking anybody. In doubt it is no: a wrong no

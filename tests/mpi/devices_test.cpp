@@ -169,6 +169,10 @@ TEST_CASE("UCX_TLS is read from UCX's file, too, which a variable overrides", "[
                               "UCX_TLS=rc,sm (line 1 of " + place + "/ucx.conf) leaves"));
   const auto set = environment({{"UCX_CONFIG_DIR", place}, {"UCX_TLS", "all"}});
   CHECK_ON_ALL_RANKS(read_cuda_signals(set).ucx_transports == "all");
+  CHECK_ON_ALL_RANKS(signals.ucx_memory_cache.empty());
+  folder.write("ucx.conf", "UCX_MEMTYPE_CACHE=n\n");
+  const auto off = read_cuda_signals(environment({{"UCX_CONFIG_DIR", place}}));
+  CHECK_ON_ALL_RANKS(off.ucx_memory_cache == "n");
 }
 
 TEST_CASE("Open MPI names the files of its settings", "[settings]") {

@@ -125,7 +125,7 @@ struct AwarenessFacts : CudaVerdict {
   std::string compiled = "unknown";
   std::string reported = "unknown";
 };
-RUEDA_FACTS(AwarenessFacts, aware, compiled, reported, why)
+RUEDA_FACTS(AwarenessFacts, aware, compiled, may_crash, reported, why)
 
 /// Messages to the right neighbour.
 struct LinkFacts : LinkSpeed {};

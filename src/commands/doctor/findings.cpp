@@ -68,12 +68,25 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
   return "was ended from outside (" + outside + ")";
 }
 
+/// A UCX in which GPU memory may be mistaken for the host's: training does without it.
+Finding find_old_ucx(const ClusterFacts& cluster) {
+  std::string ended = "arrived this time";
+  if (std::ranges::any_of(cluster.transfers, &TransferFacts::bad))
+    ended = "the transfer " + how_it_ended(cluster.transfers);
+  return {.what = "messages straight from GPU memory: " + ended +
+                  "; training sends through host memory: " + cluster.ranks.front().awareness.why,
+          .change =
+              "export UCX_MEMTYPE_CACHE=n  or an MPI with UCX 1.13 or newer; where the site "
+              "has mended its UCX: rueda train --transport device ..."};
+}
+
 /// If MPI says that it is not CUDA-aware, the device's memory may arrive all
 /// the same: so does UCX below an Open MPI that was built without CUDA.
 Finding find_in_transfers(const ClusterFacts& cluster) {
   const auto& transfers = cluster.transfers;
   const bool on_device = std::ranges::any_of(transfers, &TransferFacts::device);
   const bool aware = cluster.ranks.front().awareness.aware;
+  if (on_device && cluster.ranks.front().awareness.may_crash) return find_old_ucx(cluster);
   if (std::ranges::none_of(transfers, &TransferFacts::bad)) {
     if (!on_device || aware || std::ranges::count(transfers, End::not_tried, &TransferFacts::end)) {
       return {};

@@ -16,6 +16,8 @@ TransportDecision decide_transport(TransportChoice choice, bool memory_is_on_hos
                      "it is and which needs no staging; leave --transport at auto");
   }
   if (choice == TransportChoice::staged) return {Transport::staged, ""};
+  if (choice == TransportChoice::device && mpi.may_crash)  // a site may have mended its UCX
+    return {Transport::device, "--transport device: " + mpi.why};
   if (choice == TransportChoice::device || mpi.aware) return {Transport::device, ""};
   return {Transport::staged,
           "gradients are staged through host memory, which takes longer: " + mpi.why +

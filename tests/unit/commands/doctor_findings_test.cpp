@@ -284,6 +284,16 @@ TEST_CASE("findings on transfers of GPU memory", "[doctor]") {
         "CUDA-aware MPI");
 }
 
+TEST_CASE("a UCX that may crash on GPU memory is a remark, for training does without", "[doctor]") {
+  const auto old = each(good_cluster(1, 2), [](RankFacts& r) {
+    r.awareness = {{false, "UCX 1.12.1 may crash", true}, "yes", "yes"};
+  });
+  check(old, kRemark, "arrived this time; training sends through host memory: UCX 1.12.1 may crash",
+        "export UCX_MEMTYPE_CACHE=n");
+  check(ended(old, 0, End::crashed, "signal 11"), kRemark,
+        "the transfer crashed on rank 0 (signal 11); training sends", "UCX 1.13 or newer");
+}
+
 TEST_CASE("MPI that copies GPU memory through the host is told by two figures", "[doctor]") {
   const auto with = [](ClusterFacts cluster, double message, double copies) {
     for (TransferFacts& transfer : cluster.transfers) {

@@ -1,8 +1,10 @@
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <dlfcn.h>
 
 #include "base/error.hpp"
 #include "launch/launcher.hpp"
@@ -221,6 +223,53 @@ TEST_CASE("MPI takes GPU memory or not, for a reason of one line", "[cuda_verdic
     CHECK_FALSE(verdict.why.empty());
     CHECK(verdict.why.find('\n') == std::string::npos);
   }
+}
+
+TEST_CASE("a UCX that overlooks the CUDA runtime of a program gets no GPU memory",
+          "[cuda_verdict]") {
+  struct Case {
+    UcxVersion ucx;
+    const char* cache;
+    bool aware;
+  };
+  for (const Case& c : std::vector<Case>{{{0, 0, 0}, "", true},
+                                         {{1, 13, 0}, "", true},
+                                         {{1, 12, 9}, "", false},
+                                         {{1, 8, 20}, "", false},
+                                         {{2, 0, 0}, "", true},
+                                         {{1, 12, 1}, "n", true},
+                                         {{1, 12, 1}, "No", true},
+                                         {{1, 12, 1}, "y", false},
+                                         {{1, 12, 1}, "try", false}}) {
+    CudaSignals signals = open_mpi(Answer::yes, Answer::yes, Answer::yes);
+    signals.ucx = c.ucx;
+    signals.ucx_memory_cache = c.cache;
+    const auto verdict = judge_cuda_awareness(signals);
+    CAPTURE(c.ucx.major, c.ucx.minor, c.cache, verdict.why);
+    CHECK(verdict.aware == c.aware);
+    CHECK(verdict.may_crash == !c.aware);
+    if (!c.aware) {
+      const auto version = "UCX " + std::to_string(c.ucx.major) + "." + std::to_string(c.ucx.minor);
+      CHECK_THAT(verdict.why, Contains(version) && Contains("export UCX_MEMTYPE_CACHE=n"));
+    }
+  }
+  // An MPI that takes no GPU memory is said so.
+  CudaSignals unaware = open_mpi(Answer::no, Answer::no, Answer::yes);
+  unaware.ucx = {1, 12, 1};
+  CHECK_FALSE(judge_cuda_awareness(unaware).may_crash);
+}
+
+TEST_CASE("the version of a loaded UCX is read, and none is loaded for it", "[cuda_verdict]") {
+  CHECK(loaded_ucx_version().major == 0);
+  const auto made = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libucp.so.0";
+  void* const library = dlopen(made.c_str(), RTLD_NOW);
+  REQUIRE(library != nullptr);
+  const UcxVersion version = loaded_ucx_version();
+  CHECK(version.major == 1);
+  CHECK(version.minor == 12);
+  CHECK(version.release == 3);
+  dlclose(library);
+  CHECK(loaded_ucx_version().major == 0);
 }
 
 TEST_CASE("UCX_TLS is read as UCX reads it", "[cuda_verdict]") {

@@ -52,6 +52,15 @@ TEST_CASE("gradients go to MPI as the user says, else as MPI can", "[transport]"
   CHECK(unaware.transport == Transport::staged);
   CHECK_THAT(unaware.warning, Contains("it was built without") && Contains("--transport"));
   CHECK(unaware.warning.find('\n') == std::string::npos);
+  // What may crash is staged, unless the user knows better and is told.
+  const CudaVerdict risky{.why = "UCX may crash", .may_crash = true};
+  const auto safe = decide_transport(TransportChoice::automatic, false, risky);
+  CHECK(safe.transport == Transport::staged);
+  CHECK_THAT(safe.warning, Contains("UCX may crash"));
+  const auto told = decide_transport(TransportChoice::device, false, risky);
+  CHECK(told.transport == Transport::device);
+  CHECK(told.warning == "--transport device: UCX may crash");
+  CHECK(decide_transport(TransportChoice::staged, false, risky).warning.empty());
 }
 
 TEST_CASE("host memory is neither staged nor a device's", "[transport]") {
