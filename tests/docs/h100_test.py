@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/results/h100.md"
 FILES = ROOT / "docs/results/h100"
+# What the plan says of ResNet-18 on an H100, as the page has it: each change of the launches changes it.
+PLAN = re.search(r"^\| resnet18@32, 128 \|.*?\|.*?\| [\d,]+ / ([\d,]+) \|", PAGE.read_text(encoding="utf-8"), re.M)[1]
 PROGRAM = None
 
 
@@ -51,7 +53,7 @@ class H100(unittest.TestCase):
     def test_a_changed_figure_of_a_table_is_seen(self):
         for old, new in (("| 76 | 1,479 |", "| 117 | 2,210 |"), ("| 0.59 | 0.50 |", "| 0.59 | 0.60 |"),
                          ("| 36.5 |", "| 63.5 |"), ("| 2,827 |", "| 2,872 |"),
-                         ("/ 49,267 |", "/ 62,000 |")):  # fmt: skip
+                         (f"/ {PLAN} |", "/ 1,000 |")):  # fmt: skip
             with self.subTest(new):
                 shutil.copy(PAGE, self.page)
                 self.change(self.page, old, new)
@@ -91,7 +93,7 @@ class H100(unittest.TestCase):
 
     def test_tables_are_written_as_recomputed(self):
         text = self.page.read_text(encoding="utf-8")
-        self.page.write_text(re.sub(r"1,479|49,267", "1", text), encoding="utf-8")
+        self.page.write_text(re.sub(f"1,479|{PLAN}", "1", text), encoding="utf-8")
         self.assertEqual(self.check("--write").returncode, 0)
         self.assertEqual(self.page.read_text(encoding="utf-8"), text)
 
