@@ -93,15 +93,20 @@ std::string slowest_rank(const RunRecord& run) {
                      partial, rate_text(1e3 * b.slowest.p90));
 }
 
+/// With a decimal, unless that is 0: transfer may be above 100 by the clocks' error.
+std::string percent_figure(double share) {
+  return fmt::format("{:.4g}", std::round(1000 * share) / 10);
+}
+
 /// The share of the ranks' time that was work, and its factors, in one line.
 std::string efficiency_text(const RunRecord& run) {
   if (run.epochs.empty()) return "";
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
   if (steady.ranks < 2 || !std::isfinite(e.parallel())) return "";
-  return fmt::format("{:.1f} % = load balance {:.3g} x serialisation {:.3g} x transfer {:.3g}",
-                     100 * e.parallel(), 100 * e.load_balance(), 100 * e.serialisation(),
-                     100 * e.transfer());
+  return fmt::format("{} % = load balance {} x serialisation {} x transfer {}",
+                     percent_figure(e.parallel()), percent_figure(e.load_balance()),
+                     percent_figure(e.serialisation()), percent_figure(e.transfer()));
 }
 
 /// Of the training steps.

@@ -465,6 +465,23 @@ TEST_CASE("result table: advice follows from waiting, transfer and adding apart"
   check(result_table(run), {"is waiting for ranks that were late in turn"}, shared);
 }
 
+TEST_CASE("result table: factors of efficiency multiply to it, also above 100", "[result_table]") {
+  RunRecord run = test::sample_run();
+  const auto check_with = [&run](const EfficiencySeconds& seconds, const char* text) {
+    for (EpochRecord& epoch : run.epochs) {
+      epoch.released = true;
+      epoch.sums = sum_up(epoch.step_records, 128);
+      epoch.efficiency = seconds;
+      epoch.seconds = seconds.seconds;
+    }
+    check(result_table(run), {text});
+  };
+  check_with({0.9, 0.98, 0.981, 1},
+             "90 % = load balance 91.8 x serialisation 99.9 x transfer 98.1 ");
+  check_with({0.99945, 0.9995, 1.0024, 1},
+             "99.9 % = load balance 100 x serialisation 99.7 x transfer 100.2 ");
+}
+
 TEST_CASE("result table: the input and its work", "[result_table]") {
   RunRecord run = test::sample_run();
   run.config.data.input = InputMode::stream;
