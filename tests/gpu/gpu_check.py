@@ -184,8 +184,8 @@ def run_steps(items, end, tools, folder, watch, after_each):
             watch.end()
 
 
-# All of a call. The report is rewritten after each step.
 def check(arguments, tools, before, folder):
+    """All of a call. The report is rewritten after each step."""
     number, call, begin = arguments.call, chosen_call(arguments), monotonic()
     tools.logs.mkdir(exist_ok=True)
     base = tools.out / "-".join(filter(None, ("gpu-check", number)))
