@@ -5,7 +5,8 @@ usage: jobs/size.py      in any folder of the project
 
 A line of code is neither blank nor only a comment; a docstring is code. Prints a table by top folder with the
 change since the newest tag, or since a day ago where there is no tag. Then come lambdas and ternaries in 1,000
-lines of the product, and its rooms. Exit code 1 if a file, a function or a folder is beyond its limit.
+lines of the product, and its rooms. Exit code 1 if a file, a function, a folder or a line of Python is beyond its
+limit.
 """
 
 import collections
@@ -22,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import check_includes  # noqa: E402
 
 PRODUCT = ("src", "include", "mpi", "cuda")
-FILE_LINES, FUNCTION_LINES, FOLDER_FILES = 300, 40, 28
+FILE_LINES, FUNCTION_LINES, FOLDER_FILES, PYTHON_COLUMNS = 300, 40, 28, 120
 PRIVATE_HEADER_LINES = 120  # of a header that one file includes
 HASH_COMMENTS = (".py", ".sh", ".bash", "run")  # run: .ci/run
 ENDINGS = (*HASH_COMMENTS, ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".ipp", ".def",
@@ -35,8 +36,8 @@ LAMBDA = re.compile(r"(?<![\w\])])\[[&=\w\s,*.]*\]\s*(\([^()]*(\([^()]*\)[^()]*)
                     r"\s*(->[^{;]+)?\{")
 TERNARY = re.compile(r"\s\?\s")
 # A definition begins at the margin or one step into a class; clang-format closes it at the same column.
-OPENING = re.compile(r"^(?! {3}|.*\[[&=\w, ]*\]\(| *(namespace|class|struct|enum|union|extern|using|return|if|for|while|"
-                     r"switch|do|else|try|\}))(.*[)}]( const| noexcept| override| final| ->.*)*| {4,}:.*) \{$")
+OPENING = re.compile(r"^(?! {3}|.*\[[&=\w, ]*\]\(| *(namespace|class|struct|enum|union|extern|using|return|if|for|"
+                     r"while|switch|do|else|try|\}))(.*[)}]( const| noexcept| override| final| ->.*)*| {4,}:.*) \{$")
 
 File = collections.namedtuple("File", "name text code comment")
 
@@ -104,6 +105,14 @@ def function_lines(text):
         yield first + 1, end - first + 1
 
 
+def long_lines(file):
+    """The number and the length of each line of a Python file that is too long."""
+    if file.name.endswith(".py"):
+        for line, text in enumerate(file.text.split("\n"), 1):
+            if len(text) > PYTHON_COLUMNS:
+                yield line, len(text)
+
+
 def beyond_limits(tops):
     """A sentence for each thing that is too large."""
     for file in tops["product"] + tops["jobs"]:
@@ -117,6 +126,10 @@ def beyond_limits(tops):
     for folder, number in folders.items():
         if number > FOLDER_FILES:
             yield f"{folder} has {number} files; at most {FOLDER_FILES}"
+    for top in sorted(tops.keys() - {"product"}):
+        for file in tops[top]:
+            for line, length in long_lines(file):
+                yield f"{file.name}:{line}: a line of {length} characters; at most {PYTHON_COLUMNS}"
 
 
 def comment_share(product):

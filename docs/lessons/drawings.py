@@ -49,7 +49,8 @@ class Picture:
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         ground = (f'<rect x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="6" fill="{GROUND}" '
                   f'stroke="{EDGE}"/>')
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="DejaVu Sans, Verdana, sans-serif" role="img">'
+        head = (f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="DejaVu Sans, Verdana, sans-serif" '
+                'role="img">')
         return "\n".join([head, f"<title>{escape(self.title)}</title>", ground, *self.parts, "</svg>", ""])
 
 
@@ -81,7 +82,8 @@ def ring():
     p.text((left + middle + ranks * cell) / 2, 22, "reduce-scatter: received chunks are added", "middle")
     p.text(middle + 2 * (ranks * cell + gap), 22, "all-gather: they are kept", "middle")
     p.line(middle + ranks * cell + gap / 2, 12, middle + ranks * cell + gap / 2, 236, EDGE, "4 4")
-    p.text(left, 250, "abc = a + b + c. An arrow has the colour of the chunk that travels; a thick edge marks what came.", fill=PALE)
+    p.text(left, 250, "abc = a + b + c. An arrow has the colour of the chunk that travels; "
+                      "a thick edge marks what came.", fill=PALE)
     return p
 
 
@@ -135,7 +137,8 @@ def overlap():
     whole = buckets * compute
     pieces = [(compute * i, compute * (i + 1)) for i in range(buckets)]
     cases = (("one bucket: the sum begins when backward ends", [(0, whole)], [(whole, whole + buckets * send)]),
-             ("four buckets, a core for each thread (or backward on a GPU)", pieces, [(end, end + send) for _, end in pieces]),
+             ("four buckets, a core for each thread (or backward on a GPU)", pieces,
+              [(end, end + send) for _, end in pieces]),
              ("four buckets, one core: the threads take turns", *taking_turns(buckets, compute, send).values()))
     for i, (title, backward, sums) in enumerate(cases):
         y = 30 + 98 * i
@@ -172,7 +175,8 @@ def device():
     p.text(592, 132, "copy", "end")
     p.text(380, 174, "staged:", "middle")
     p.text(380, 202, "MPI reads the host's memory", "middle", 12)
-    p.text(40, 248, "In both, a kernel on the GPU then adds the chunk that came. MPI may go on only when that kernel is done.", fill=PALE)
+    p.text(40, 248, "In both, a kernel on the GPU then adds the chunk that came. "
+                    "MPI may go on only when that kernel is done.", fill=PALE)
     return p
 
 
@@ -221,8 +225,10 @@ def balance():
                 p.box(left + ready[rank] * unit, y, (max(ready) - ready[rank]) * unit, 24, GREY, "waiting")
             p.box(left + max(ready) * unit, y, 40, 24, ORANGE, "sum")
         p.line(left + max(ready) * unit, top - 6, left + max(ready) * unit, top + 66, RED, "4 3")
-    p.text(14, 234, "Rank 0 takes 3 units of time for a sample, rank 1 takes 1. In both, the step has the same 96 samples.", fill=PALE)
-    p.text(14, 252, "48 x 3 = 144 units, then 24 x 3 = 72 x 1 = 72. Together they make 1/3 + 1 samples in a unit: 96 need 72.", fill=PALE)
+    p.text(14, 234, "Rank 0 takes 3 units of time for a sample, rank 1 takes 1. "
+                    "In both, the step has the same 96 samples.", fill=PALE)
+    p.text(14, 252, "48 x 3 = 144 units, then 24 x 3 = 72 x 1 = 72. "
+                    "Together they make 1/3 + 1 samples in a unit: 96 need 72.", fill=PALE)
     return p
 
 
@@ -270,9 +276,10 @@ def noise():
         p.arrow(x, y, x + end, y, INK, 2.6)
         p.text(x + end + 6, y + 5, "G", weight="bold")
         p.text(x, 218, formula)
-    p.text(40, 240, "The longer arrows of small batches tell how wide the circle is, and the rest is |G|². Noise scale = S / |G|².",
-           fill=PALE)
-    p.text(40, 257, "Four times the samples make the circle half as wide, which helps where the circle is wide beside G.", fill=PALE)
+    p.text(40, 240, "The longer arrows of small batches tell how wide the circle is, and the rest is |G|². "
+                    "Noise scale = S / |G|².", fill=PALE)
+    p.text(40, 257, "Four times the samples make the circle half as wide, "
+                    "which helps where the circle is wide beside G.", fill=PALE)
     return p
 
 

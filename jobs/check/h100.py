@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PREDICTIONS = "What the next GPU call should show"
 # What a figure may belong to without being one.
 NAMES = re.compile(
-    r"`[^`]*`|\]\([^)]*\)|ResNet-?\d+(V2)?\b|\b152V2|[HA]\d00\b|bf16|fp32|TF32|\bcuDNN 9\.\d+(\.\d+)?|Open MPI 4\.1(?!\.)"
-    r"|MLPerf Training v4\.0|2026-11-26|4c3bc36f\w*|\b(at|batch) (128|224|256|512|1024)\b( pixels)?"
+    r"`[^`]*`|\]\([^)]*\)|ResNet-?\d+(V2)?\b|\b152V2|[HA]\d00\b|bf16|fp32|TF32|\bcuDNN 9\.\d+(\.\d+)?"
+    r"|Open MPI 4\.1(?!\.)|MLPerf Training v4\.0|2026-11-26|4c3bc36f\w*|\b(at|batch) (128|224|256|512|1024)\b( pixels)?"
 )
 FIGURE = re.compile(r"\d[\d,.]*\d|\d")
 

@@ -28,8 +28,8 @@ SHOWN = {  # of the convolutions with 1024 images
     "3x3, 256 channels on 8x8, forward": "forward bf16 1024x256x8x8 by 256x256x3x3 stride 1 padding 1",
 }  # fmt: skip
 HEADERS = {
-    "speed": "| case | rueda | two runs | share of the floor | eager | `torch.compile` | rueda / eager | rueda / compile "
-             "| memory, GB | least other, GB |",
+    "speed": "| case | rueda | two runs | share of the floor | eager | `torch.compile` | rueda / eager "
+             "| rueda / compile | memory, GB | least other, GB |",
     "ring": "| ranks | MB | ring, device | fixed order, device | `MPI_Allreduce`, device | ring, staged "
             "| `MPI_Allreduce`, staged |",
     "kernels": "| kernels | launches | microseconds | share | MB |",
@@ -197,8 +197,9 @@ class Figures:
         theirs = f"{int(number) // 10000}.{int(number) // 100 % 100}.{int(number) % 100}"
         revision = re.sub(r"[()]", "", versions["rueda"]).split()
         return [
-            f"Measured on {about['date'].split()[0]} on one **{about['device']}** (SXM, {watts} W, driver {about['driver']}, "
-            f"CUDA {cuda}) in a virtual machine with {about['host_cores']} cores, in {3.2 + 3 + 6 + 2:.0f} minutes.",
+            f"Measured on {about['date'].split()[0]} on one **{about['device']}** (SXM, {watts} W, driver "
+            f"{about['driver']}, CUDA {cuda}) in a virtual machine with {about['host_cores']} cores, in "
+            f"{3.2 + 3 + 6 + 2:.0f} minutes.",
             f"rueda {revision[0]} ({revision[1]}) with cuDNN {versions['cuDNN']}",
             f"PyTorch {versions['PyTorch']} with cuDNN {theirs}",
         ]
@@ -238,8 +239,8 @@ class Figures:
         return [
             f"{self.flops / 1e12:.0f} TFLOP/s of a matrix product in bf16, {tf32 / 1e12:.0f} in TF32, "
             f"{self.copied / 1e12:.2f} TB/s of a copy.",
-            f"three blocks of one case differ by up to {100 * max(spreads):.0f} %, and compiled is slower than eager in "
-            f"{('no', 'one', 'two', 'three')[slower]} of three cases",
+            f"three blocks of one case differ by up to {100 * max(spreads):.0f} %, and compiled is slower than eager "
+            f"in {('no', 'one', 'two', 'three')[slower]} of three cases",
             "1.25 times as fast as `torch.compile` is not shown",
             f"With rueda's {small:,.0f} the goal is missed where PyTorch passes {small / 1.25:,.0f}.",
             "goals of 60,000 images/s for ResNet-18 at 128 and 25,000 for ResNet50V2 at 256 are **not met**: "
@@ -249,7 +250,8 @@ class Figures:
         ]
 
     def ring(self):
-        rows = [one for one in self.result("C", "all-reduce on 2, device")["data"]["rows"] if one["algorithm"] == "ring"]
+        rows = [one for one in self.result("C", "all-reduce on 2, device")["data"]["rows"]
+                if one["algorithm"] == "ring"]
         sizes = " MB as for ".join(f"{one['bytes'] / 1e6:.1f}" for one in rows)
         times = " and ".join(f"{one['milliseconds']:.2f}" for one in rows)
         return [f"about as long for {sizes} MB ({times} ms on two ranks)"]
@@ -265,9 +267,10 @@ class Figures:
             f"of {self.launches} launches of convolutions {self.trials} were trials, of as many different plans, and "
             f"{self.launches - self.trials} the step's",
             f"takes {100 - 100 * step / total:.0f} % less than its kernels by `ncu`",
-            f"*Statistics* take {each['statistics']:.1f} us a launch although the output is still in the cache, and *apply* "
-            f"{each['apply']:.1f}, which moves more than twice as much; *gradient sums* take {each['gradient sums']:.1f}, "
-            f"and the *input gradient* {each['input gradient']:.1f}, which moves about as much.",
+            f"*Statistics* take {each['statistics']:.1f} us a launch although the output is still in the cache, and "
+            f"*apply* {each['apply']:.1f}, which moves more than twice as much; *gradient sums* take "
+            f"{each['gradient sums']:.1f}, and the *input gradient* {each['input gradient']:.1f}, which moves about as "
+            "much.",
             "each within 10 % with the launches of that day",  # tests/unit/commands/roofline_test.cpp
         ]
 
@@ -281,10 +284,11 @@ class Figures:
             f"The tuner timed {len(self.timed)} of them",
             f"That adds {min(more):.0f} to {max(more):.0f} us",
             f"against the roofline, {self.flops / 1e12:.0f} TFLOP/s and {self.copied / 1e12:.2f} TB/s",
-            f"{len(fitted)} of them fit `{1e6 * fixed:.0f} us + max(FLOPs / (rate x {share:.2f} x side / (side + {half})), "
-            "bytes / rate)`",
+            f"{len(fitted)} of them fit `{1e6 * fixed:.0f} us + max(FLOPs / (rate x {share:.2f} x side / "
+            f"(side + {half})), bytes / rate)`",
             f"root of the mean square error of {100 * spread:.0f} %",
-            f"Of the {1e6 * fixed:.0f} us the step pays {1e6 * self.constant('kProductSeconds'):.0f} for each convolution",
+            f"Of the {1e6 * fixed:.0f} us the step pays {1e6 * self.constant('kProductSeconds'):.0f} for each "
+            "convolution",
             f"takes {sum(first):.1f} of the {whole:.1f} ms of a step with 1024 images",
             *self.epilogues(),
             *self.additions(),
@@ -305,12 +309,13 @@ class Figures:
         faster = [one for one in ratios if one > 1]
         both, alone = (self.engine(list(SHOWN.values())[index], "eng4{") for index in (2, 3))
         return [
-            f"in {('no', 'one', 'two', 'three')[len(pairs)]} shapes at batch 256 the tuner timed engine 4 with bias and "
-            f"residual and also with statistics: {pairs[0]} us, {', '.join(pairs[1:])}.",
+            f"in {('no', 'one', 'two', 'three')[len(pairs)]} shapes at batch 256 the tuner timed engine 4 with bias "
+            f"and residual and also with statistics: {pairs[0]} us, {', '.join(pairs[1:])}.",
             f"a launch of {min(passes):.0f} to {max(passes):.0f} us by the plan",
-            f"From 64 to 256 channels at batch 1024 engine 4 takes {both:.0f} us with all three, {alone:.0f} with bias alone",
-            f"engine 4 of cuDNN 9.14 was {min(faster):.1f} to {max(faster):.1f} times as fast as engine 7 in {len(faster)} of "
-            f"{len(ratios)} cases",
+            f"From 64 to 256 channels at batch 1024 engine 4 takes {both:.0f} us with all three, {alone:.0f} with "
+            "bias alone",
+            f"engine 4 of cuDNN 9.14 was {min(faster):.1f} to {max(faster):.1f} times as fast as engine 7 in "
+            f"{len(faster)} of {len(ratios)} cases",
             "cuDNN 9.19 suggests engine 7 first",  # tests/cuda/cudnn_plans.txt
         ]
 
@@ -331,5 +336,5 @@ class Figures:
             rate = 2 * self.output_bytes(key) / (engines["unfused"] - min(self.seconds[plain].values())) / 1e12
             rates.setdefault(channels >= 256, []).append(rate)
         wide = statistics.median(rates[True])
-        return [f"moved {wide:.1f} TB/s with 256 channels and more, and {rates[False][0]:.1f} with 64, where a copy has "
-                f"{self.copied / 1e12:.1f}"]  # fmt: skip
+        return [f"moved {wide:.1f} TB/s with 256 channels and more, and {rates[False][0]:.1f} with 64, where a copy "
+                f"has {self.copied / 1e12:.1f}"]  # fmt: skip

@@ -12,7 +12,8 @@ import itertools
 import re
 from dataclasses import dataclass
 
-PLAN = re.compile(r"(forward|data gradient|weight gradient) bf16 128x(\d+)x\d+x\d+ by (\d+)x\d+x(\d+)x\d+ stride (\d+) .*")
+PLAN = re.compile(r"(forward|data gradient|weight gradient) bf16 128x(\d+)x\d+x\d+ by (\d+)x\d+x(\d+)x\d+ "
+                  r"stride (\d+) .*")
 # How the name of a convolution's kernel begins and continues, and which engines of which direction launch it.
 ENGINES = [
     ("sm90_xmma_fprop_implicit_gemm_.*128x128x64", "forward", "eng62{k2=0,"),
@@ -123,7 +124,8 @@ def beside_tuner(kernels, engines, seconds):
         rows = [one for one in kernels if re.search(pattern, one.name) and "split_k" not in one.name]
         if any(accompanied and re.search(accompanied, one.name) for _, accompanied in HELPERS for one in rows):
             continue
-        tuner = sum(1e6 * min(seconds[key].values()) * (layers + 1) for key, layers in plans_of(engines, direction, engine))
+        tuner = sum(1e6 * min(seconds[key].values()) * (layers + 1)
+                    for key, layers in plans_of(engines, direction, engine))
         yield (tuner - sum(one.microseconds for one in rows)) / sum(one.launches for one in rows)
 
 

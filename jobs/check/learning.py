@@ -44,8 +44,8 @@ GOALS = (
     ("accuracy", 0.84),
 )  # fmt: skip
 MAIN_GOAL = GOALS[3]
-"""Rates are compared by the main goal, and a training ends once it has been reached. Smoothed labels change the training
-loss itself, so only accuracies compare them with others."""
+"""Rates are compared by the main goal, and a training ends once it has been reached. Smoothed labels change the
+training loss itself, so only accuracies compare them with others."""
 SMOOTHED_GOALS = tuple(goal for goal in GOALS if goal[0] == "accuracy")
 PATIENCE = 1.3  # a rate is given up at so many times the images of the best one, and a goal at so many of the main goal
 
@@ -221,7 +221,8 @@ def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--binary", default="build/rueda", help="rueda [%(default)s]")
     parser.add_argument("--data", default="data/fashion-mnist", metavar="DIR",
-                        help="images in CIFAR-10's binary layout, as jobs/data.sh makes them [%(default)s]")  # fmt: skip
+                        help="images in CIFAR-10's binary layout, as jobs/data.sh makes them "
+                             "[%(default)s]")  # fmt: skip
     parser.add_argument("--out", default="runs/learning", metavar="DIR", help="results [%(default)s]")
     parser.add_argument("--batches", default="32,64,128,256,512,1024,2048,4096", metavar="LIST", help="[%(default)s]")
     parser.add_argument("--base", type=int, default=128, metavar="B", help="the run that predicts [%(default)s]")

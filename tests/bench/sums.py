@@ -173,7 +173,8 @@ def parse_arguments():
     parser.add_argument("--binary", default="build/rueda", help="rueda [%(default)s]")
     parser.add_argument("--mpiexec", default="mpiexec", help="launcher of its ranks [%(default)s]")
     parser.add_argument("--other", action="append", default=[], metavar="NAME=MPIEXEC:RUEDA",
-                        help="another MPI, by its launcher and a rueda that is built for it; may be given again")  # fmt: skip
+                        help="another MPI, by its launcher and a rueda that is built for it; may be given "
+                             "again")  # fmt: skip
     parser.add_argument("--ranks", type=int, default=2, help="processes of each [%(default)s]")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each [%(default)s]")
     parser.add_argument("--repetitions", type=int, default=20, help="sums a round [%(default)s]")

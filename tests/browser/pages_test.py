@@ -62,8 +62,8 @@ build/rueda train --a-command that --goes-on-and-on --and-on --without-an-end-to
 > Throughput hides ___.
 ## Task 6: One network
 **Tables and charts**: `lab5_task_6_*`
-> On four GPUs an epoch takes ___ s instead of ___ s: speedup ___, efficiency ___ %. From two to four, throughput grows by
-> ___ % while each GPU delivers ___ % less. Most is lost by ___.
+> On four GPUs an epoch takes ___ s instead of ___ s: speedup ___, efficiency ___ %. From two to four, throughput grows
+> by ___ % while each GPU delivers ___ % less. Most is lost by ___.
 
 > **Explain**: Is the speedup nearly linear? When is another GPU worth its cost?
 ## Task 8: Both networks
@@ -289,7 +289,9 @@ class Checks(Pages):
         self.assertEqual([words for _, words in self.facts(body)["weak"]], ["P grey", "P black"])
         dark = self.facts("<p>fine</p><p style='color: #444'>grey</p>", ":root { color-scheme: light dark }", dark=True)
         self.assertEqual([words for _, words in dark["weak"]], ["P grey"])
-        self.assertAlmostEqual(self.facts("<p style='color: #767676'>just</p><p style='color: #777'>less</p>")["weak"][0][0], 4.48, delta=0.01)
+        self.assertAlmostEqual(
+            self.facts("<p style='color: #767676'>just</p><p style='color: #777'>less</p>")["weak"][0][0], 4.48,
+            delta=0.01)
 
     def test_links_headings_and_pictures_that_are_not_there(self):
         facts = self.facts("<a href='#none'>dead</a><h2 style='display: none'>hidden</h2><img src='data:,x'>")

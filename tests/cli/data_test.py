@@ -206,7 +206,8 @@ else:
         stay = []
         for change in (lambda left: (left / "set/thesis.txt").write_bytes(b"dear"),
                        lambda left: (left / "mine").mkdir(),
-                       lambda left: (left / "lock").write_text((left / "lock").read_text().replace(" on ", " on other-")),
+                       lambda left: (left / "lock").write_text(
+                           (left / "lock").read_text().replace(" on ", " on other-")),
                        lambda left: (left / "lock").unlink(),
                        lambda left: (left / "set").rename(left.parent / "kept")
                        and (left / "set").symlink_to("../kept")):
@@ -750,7 +751,8 @@ def central(offset, value):  # of the first entry of the central directory
 write("right.npz")
 write("method.npz", change=central(10, 99))
 write("secret.npz", change=central(8, 1))
-write("offset.npz", change=lambda content: content.replace(b"PK\\5\\6" + content[-18:], b"PK\\5\\6" + content[-18:-6] + b"\\xff\\xff\\xff\\x7f" + content[-2:]))
+write("offset.npz", change=lambda content: content.replace(
+    b"PK\\5\\6" + content[-18:], b"PK\\5\\6" + content[-18:-6] + b"\\xff\\xff\\xff\\x7f" + content[-2:]))
 write("huge.npz", images.replace(b"(2, 32, 32, 3)", b"(2, 9**15, 32)".replace(b"9**15", b"99999")))
 write("brackets.npz", images[:10] + b"(" * 118 + images[128:])
 write("page.npz", change=lambda content: b"\\n<!DOCTYPE html><title>Log in</title>")
@@ -788,7 +790,8 @@ if kind == "negative": labels[2] = -1
 if kind == "few": labels = labels[:5]
 if kind == "object": labels = labels.astype(object)
 numpy.savez(folder + "/x.npz", x_train=images, y_train=labels[:, None], x_test=images, y_test=labels)
-for name, what in (("train_images", images), ("train_labels", labels), ("test_images", images), ("test_labels", labels)):
+for name, what in (("train_images", images), ("train_labels", labels),
+                   ("test_images", images), ("test_labels", labels)):
     numpy.save(folder + "/arrays/" + name + ".npy", what)
 """
         (self.folder / "arrays").mkdir()
@@ -810,8 +813,8 @@ for name, what in (("train_images", images), ("train_labels", labels), ("test_im
 import sys, numpy
 folder, kind, change = sys.argv[1:]
 x = numpy.arange(2 * 32 * 32 * 3).reshape(2, 32, 32, 3) % 256
-kinds = {"int64": x, "half": (x / 255).astype("float16"), "signed": x / 127.5 - 1, "wide": x * 257, "nan": x * numpy.nan,
-         "bits": (x > 99).astype("uint8"), "right": x.astype("uint8")}
+kinds = {"int64": x, "half": (x / 255).astype("float16"), "signed": x / 127.5 - 1, "wide": x * 257,
+         "nan": x * numpy.nan, "bits": (x > 99).astype("uint8"), "right": x.astype("uint8")}
 x = kinds[kind]
 x = eval(change) if change else x
 numpy.savez(folder + "/x.npz", x_train=x, y_train=[0, 1], x_test=x, y_test=[0, 1])

@@ -38,7 +38,8 @@ BROKEN = """#!/bin/sh
 echo rueda: no engine >&2
 exit 1
 """
-WITHOUT_GRAPHS = """if os.environ.get("RUEDA_CUDA_GRAPHS") != "off": print("rueda: no capture", file=sys.stderr); sys.exit(1)
+WITHOUT_GRAPHS = """if os.environ.get("RUEDA_CUDA_GRAPHS") != "off":
+  print("rueda: no capture", file=sys.stderr); sys.exit(1)
 """
 CUT_SHORT = """if "--tune-engines" in words:
   json.dump({"seconds": {"a convolution": {"eng0": 1}}}, open(option("tuning-file"), "w"))
@@ -181,7 +182,8 @@ exit 1
         self.assertEqual(done.returncode, 0, done)
         case = results["resnet18@32, batch 512, bf16, beside PyTorch"]
         self.assertEqual(case["why"], "no Python with PyTorch")
-        self.assertFalse((self.folder / "logs" / "resnet18-32-batch-512-bf16-beside-PyTorch.txt").exists())  # nothing ran
+        # Nothing ran.
+        self.assertFalse((self.folder / "logs" / "resnet18-32-batch-512-bf16-beside-PyTorch.txt").exists())
 
     def test_a_step_that_hangs_is_killed_with_all_that_it_started(self):
         _, results = self.check("5", "--only", "tests", "--minutes", "0.2", mpirun=HANGS)
@@ -193,7 +195,8 @@ exit 1
         self.assertFalse(child.exists() and child.read_bytes())  # a zombie has none
 
     def test_an_archive_reaches_no_file_outside_its_folder(self):
-        for name, kind in (("../escaped", tarfile.REGTYPE), ("/escaped", tarfile.REGTYPE), ("escaped", tarfile.SYMTYPE)):
+        for name, kind in (("../escaped", tarfile.REGTYPE), ("/escaped", tarfile.REGTYPE),
+                           ("escaped", tarfile.SYMTYPE)):
             with tempfile.TemporaryDirectory() as folder:
                 archive = Path(folder, "carry.tar")
                 with tarfile.open(archive, "w") as tar:

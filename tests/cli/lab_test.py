@@ -140,8 +140,8 @@ class HostsTest(ProgramCase):
                 lab.on_host(host, bridge)
             if LONG:  # ranks that wait spin for half a minute
                 said = lab.run(2, *train, code=1)
-                self.assertRegex(said,
-                                 r"rank \d on lab\S+: in MPI_\w+ for 3\d s\. Every rank that has come prints such a line")
+                self.assertRegex(said, r"rank \d on lab\S+: in MPI_\w+ for 3\d s\. "
+                                       r"Every rank that has come prints such a line")
                 self.assertIn("If none is missing, the ranks do not reach each other: rueda doctor", said)
             found = " ".join(lab.run(2, self.program.binary, "doctor", code=1).split())
             self.assertIn("hosts have one and the same address: 172.17.0.1 (docker0) on lab", found)

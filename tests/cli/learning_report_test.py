@@ -42,7 +42,8 @@ steps = config["data-limit"] // batch
 worth = 1 / (1 + 200 / batch) / (1 + abs(math.log(config["lr"] / 0.05)))
 losses = [2 / (1 + worth * step / 20) for step in range(steps * config["epochs"])]
 noise = {{"scale": 200, "low": 150, "high": 260}} if config.get("noise-scale") else None
-epochs = [{{"samples": steps * batch, "val_accuracy": 0.9 * (1 - math.exp(-worth * steps * (i + 1) / 40)), "gradient_noise": noise}}
+epochs = [{{"samples": steps * batch, "val_accuracy": 0.9 * (1 - math.exp(-worth * steps * (i + 1) / 40)),
+           "gradient_noise": noise}}
           for i in range(config["epochs"])]
 folder.mkdir(parents=True, exist_ok=True)
 (folder / "steps.csv").write_text(

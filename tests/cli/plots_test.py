@@ -78,8 +78,8 @@ def forked(script, *words):
 def run_main(script, words):
     """The exit code of a script whose standard output and error are this process's."""
     sys.argv = [str(script), *map(str, words)]
-    sys.stdout, sys.stderr = open(1, "w", encoding="utf-8"), open(2, "w",
-                                                                  encoding="utf-8")  # pylint: disable=consider-using-with
+    sys.stdout, sys.stderr = (open(1, "w", encoding="utf-8"),  # pylint: disable=consider-using-with
+                              open(2, "w", encoding="utf-8"))  # pylint: disable=consider-using-with
     try:
         runpy.run_path(str(script), run_name="__main__")
         code = 0
@@ -391,7 +391,8 @@ class Charts(unittest.TestCase):
         turned, alone, many = sheets.sheets_of(report, [(chart, b"png") for chart in charts_of(report)])
         (view,) = turned.tables
         self.assertEqual([cell.words for cell in view.head], ["p", "1", "2"])
-        self.assertEqual([[cell.words for cell in row] for row in view.rows], [[*"afk"], [*"bgl"], [*"chm"], [*"din"], [*"ejo"]])
+        self.assertEqual([[cell.words for cell in row] for row in view.rows],
+                         [[*"afk"], [*"bgl"], [*"chm"], [*"din"], [*"ejo"]])
         self.assertEqual([row[0].kind for row in view.rows], [""] * 5)
         self.assertEqual((turned.beside, alone.beside, many.beside), (True, False, False))
         self.assertEqual([len(alone.tables[0].head), len(many.tables[0].head)], [6, 6])  # one chart; too many rows
@@ -659,7 +660,8 @@ class Files(unittest.TestCase):
     def test_charts_depend_on_nothing_of_the_users(self):
         """Settings of matplotlib in the current folder, which can run code, in the user's own folder, and its
         backend."""
-        runs = "[a:=[], a.append(b.gi_frame.f_back.f_back.f_builtins['open']('PWNED','w').write('code ran') for b in a), *a[0]]"
+        runs = ("[a:=[], a.append(b.gi_frame.f_back.f_back.f_builtins['open']('PWNED','w').write('code ran') "
+                "for b in a), *a[0]]")
         here, users, out = (self.folder / name for name in ("here", "users", "out"))
         for folder in (here, users):
             folder.mkdir()

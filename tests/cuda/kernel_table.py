@@ -90,8 +90,8 @@ def most_in_flight(loop):
 
 
 def moved_in_a_wait(loop):
-    """Bytes of the loads in flight and of the stores that belong to them, the loads, instructions for each, and what all
-    of its accesses move for an instruction."""
+    """Bytes of the loads in flight and of the stores that belong to them, the loads, instructions for each, and what
+    all of its accesses move for an instruction."""
     bytes, loads = most_in_flight(loop)
     loaded = sum(loads_of(loop))
     moved = sum(width(operation) for operation, _ in loop)

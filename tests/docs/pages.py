@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # What may begin a command in the running text; in blocks marked `sh` every line is one.
 PROGRAM = re.compile(
-    r"(\. |[A-Z][A-Z0-9_]*=\S+ )*(\S*rueda|(mpirun|mpiexec|srun)(?= -)|mpicxx|nvcc|sbatch|python3|meson|ninja|cmake|reframe|"
-    r"docker|module|export|source|tar|git|jobs/\S+|tests/\S+\.(py|sh)|build\S*/\S+|\. \S+env\.sh)(?= |$)"
+    r"(\. |[A-Z][A-Z0-9_]*=\S+ )*(\S*rueda|(mpirun|mpiexec|srun)(?= -)|mpicxx|nvcc|sbatch|python3|meson|ninja|cmake|"
+    r"reframe|docker|module|export|source|tar|git|jobs/\S+|tests/\S+\.(py|sh)|build\S*/\S+|\. \S+env\.sh)(?= |$)"
 )
 FENCE = re.compile(r"^ *(```+)\s*(\S*)")
 INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")

@@ -113,7 +113,8 @@ class Scratch:
     def run(self, script, folder):
         """Standard error of the shell, and its exit code."""
         kept = self.folder / "variables"  # a page is read in one shell
-        lines = f"set -eEuo pipefail\ntrap 'echo \"in: $BASH_COMMAND\" >&2' ERR\n[ ! -e {kept} ] || . {kept}\n{script}\n"
+        lines = ("set -eEuo pipefail\ntrap 'echo \"in: $BASH_COMMAND\" >&2' ERR\n"
+                 f"[ ! -e {kept} ] || . {kept}\n{script}\n")
         lines += f"export -p | grep -Ev 'OMPI_|PRTE_' >{kept}"
         try:
             done = subprocess.run(["bash", "-c", lines], cwd=self.folder / folder, env=self.variables(),

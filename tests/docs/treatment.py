@@ -30,7 +30,8 @@ NOT_RUN = (
     (r"--with-ft ulfm", "needs Open MPI 5, which tests/cli/lessons_test.py brings"),
     (r"^(CXX=CC |DESTDIR=DIR )?(meson|ninja|cmake)\b", "builds or tests the whole program, as jobs/test.sh does"),
     (r"^(\. jobs/env\.sh; mpiexec .*)?build\S*/tests/|^RUEDA_FUZZ_TARGET=", "is one of the test programs, by itself"),
-    (r"^jobs/(site/package_deb|site/release|test|quickstart|lint|setup|tidy|matrix|fuzz|gpu-check|gpu_plans|bundle|bench_frameworks)\.sh",
+    (r"^jobs/(site/package_deb|site/release|test|quickstart|lint|setup|tidy|matrix|fuzz|gpu-check|gpu_plans|bundle|"
+     r"bench_frameworks)\.sh",
      "builds or measures for minutes, as other tests or a person do"),
     (r"^RUEDA_(PLAN_CACHE|TORCH_PYTHON)=|\btorchrun\b", "needs cuDNN or other frameworks"),
     (r"^(jobs/(check|cluster|lab)/(?!compare)|(python3 )?tests/)", "is a check of the developers, of minutes"),
@@ -42,7 +43,8 @@ NOT_RUN = (
      "sorts a reader's own pictures; tests/cli/data_test.py runs it"),
     (r"^(docker|(srun .*)?apptainer|reframe|git|ln) ", "is another program's, which this test does not start"),
     (r"\bgdb\b|^kill |\bpgrep\b|&$", "looks at a process of the reader's"),
-    (r"^mpirun( -q| --mca \S+( \S+)?| --[a-z-]+)+( \.\.\.)?$|^mpiexec --timeout|^srun --(mpi=pmix|label)$|^rueda train --backend timed$|^OMPI_CXX=\S+ mpicxx( \.\.\.)?$", "is a part of a command"),
+    (r"^mpirun( -q| --mca \S+( \S+)?| --[a-z-]+)+( \.\.\.)?$|^mpiexec --timeout|^srun --(mpi=pmix|label)$|"
+     r"^rueda train --backend timed$|^OMPI_CXX=\S+ mpicxx( \.\.\.)?$", "is a part of a command"),
 )  # fmt: skip
 
 # Pages whose commands others run, or were run on their day, as they then were. Their words are looked up all the same.
@@ -55,7 +57,8 @@ PAGES = {
 
 # A command or a script by its name, with no more than options without values and words in capitals.
 MENTION = re.compile(
-    r"(\S*rueda( bench)?( [a-z-]+)?|(jobs|tests)/\S+\.(sh|py))( \[?--[\w-]+\]?| \[?[A-Z][A-Z_.]+\]?| N\]?| <[A-Z]+| \.\.\.)*"
+    r"(\S*rueda( bench)?( [a-z-]+)?|(jobs|tests)/\S+\.(sh|py))"
+    r"( \[?--[\w-]+\]?| \[?[A-Z][A-Z_.]+\]?| N\]?| <[A-Z]+| \.\.\.)*"
 )
 
 

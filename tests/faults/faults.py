@@ -178,7 +178,8 @@ def main():
         result, why, figures = run_trial(place, kind, index, options)
         table.add(kind, index, result, why, figures)
         print(f"{time.monotonic() - started:5.1f} s  {kind.name} {index}: "
-              f"{result}{', ' + why if result == 'skipped' else ''}{', ' + '; '.join(figures.outcomes) if result == 'ok' else ''}", flush=True)
+              f"{result}{', ' + why if result == 'skipped' else ''}"
+              f"{', ' + '; '.join(figures.outcomes) if result == 'ok' else ''}", flush=True)
     text = table.markdown()
     print(f"\n{text}\nseed {options.seed}, {options.plans} plans, {(time.monotonic() - began) / 60:.1f} minutes")
     if options.table:

@@ -157,7 +157,8 @@ def choose_tuning(tools, version, archive):
     if tools.tuning_file.exists():
         return f"{archive}, with engines timed on this kind of GPU"
     if others:
-        return f"{archive}, with engines timed on {others}: not used on this {tools.device}, on which they are timed again"
+        return (f"{archive}, with engines timed on {others}: not used on this {tools.device}, on which they are timed "
+                "again")
     return f"{archive}, no engines timed on this kind of GPU"
 
 

@@ -10,7 +10,8 @@ def heading(about):
         f"## {about['device']}, {about['date']}",
         f"{versions or 'versions unknown'}; {about['host_cores']} CPU cores; driver {about['driver']}; "
         f"lo {about['loopback']}.",
-        f"Taken along: {about['carried']}." + (f" Packed for later calls: {about['packed']}." if "packed" in about else ""),
+        f"Taken along: {about['carried']}."
+        + (f" Packed for later calls: {about['packed']}." if "packed" in about else ""),
         *([about["resumed"]] if "resumed" in about else []),
     ]
 

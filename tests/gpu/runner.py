@@ -126,7 +126,8 @@ def beside(words, output, **environment):
 
 
 def both_ends(text):
-    return text if len(text) < 2 * KEPT else f"{text[:KEPT]}\n... {len(text) - 2 * KEPT} characters left out ...\n{text[-KEPT:]}"
+    return text if len(text) < 2 * KEPT else (
+        f"{text[:KEPT]}\n... {len(text) - 2 * KEPT} characters left out ...\n{text[-KEPT:]}")
 
 
 def text_of(file):
@@ -192,7 +193,8 @@ def run_items(items, end, tools, folder, after_each):
             for result in run(lambda item: run_item(item, end, tools, folder, failed), group):
                 results.append(result)
                 why = f": {result['why']}" if "why" in result else ""
-                print(f"[{result['seconds']:6.1f} s] {result['part']}: {result['name']}: {result['status']}{why}", file=sys.stderr)
+                print(f"[{result['seconds']:6.1f} s] {result['part']}: {result['name']}: {result['status']}{why}",
+                      file=sys.stderr)
                 after_each(results)
 
 

@@ -70,14 +70,16 @@ def run_tests(shell, tools, ranks, program):
         raise Failure(skipped[0], data)
     if done.returncode != 0 or count.failed:
         names = "; ".join(dict.fromkeys(FAILED_CASE.findall(done.stdout)))
-        raise Failure(f"{ending(done)}, {count.failed} of {sum(count)} cases failed: {names}", {**data, "output": output})
+        raise Failure(f"{ending(done)}, {count.failed} of {sum(count)} cases failed: {names}",
+                      {**data, "output": output})
     return data
 
 
 def same_bits(shell, tools, ranks):
     """Over device buffers and through the host, and (on one rank) from run to run, the same bits."""
     records = {
-        transport: train(shell, tools, ranks, f"train-{ranks}-{transport}", {**small_run(tools), "transport": transport})
+        transport: train(shell, tools, ranks, f"train-{ranks}-{transport}",
+                         {**small_run(tools), "transport": transport})
         for transport in ("device", "staged")
     }
     hashes = {transport: parameter_hash(record) for transport, record in records.items()}

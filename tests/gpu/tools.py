@@ -133,7 +133,8 @@ def prepare_network(tools):
         return set_loopback_up()
     except OSError as error:
         tools.mpirun = None
-        tools.no_mpirun = f"mpirun needs the network interface lo, which is down and can not be set up: {error.strerror}"
+        tools.no_mpirun = ("mpirun needs the network interface lo, which is down and can not be set up: "
+                           f"{error.strerror}")
         return f"down: {error.strerror}"
 
 

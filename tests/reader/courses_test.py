@@ -180,7 +180,8 @@ class Courses(unittest.TestCase):
                     self.assertRegex(note, r"\w+ .*\w.*[.)]$", (table.id, table.notes))
 
     def test_git_ignores_what_the_commands_write(self):
-        ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines() if line.startswith("/")]
+        ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+                   if line.startswith("/")]
         texts = [text_of(name) for name in TASKS] + [(ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")]
         blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```$", "\n".join(texts), re.MULTILINE | re.DOTALL))
         written = set(re.findall(r"(?:--out |--hand-in |--run-dir | -o | >)([a-z][\w.-]*)", blocks))

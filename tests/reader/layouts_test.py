@@ -292,10 +292,13 @@ class OneDevice(LayoutCase):
         self.assertEqual(cell(compared, 1, "batch"), 10)
 
     def test_a_run_to_an_accuracy_is_a_repeat_for_the_time_of_an_epoch_alone(self):
-        to_target = one_device("resnet50v2", "cuda", 24, 12, 12, options={"target-accuracy": 0.8}, outcome="target reached")
-        tables = self.tables(to_target, one_device("resnet50v2", "cuda", 24, 14), one_device("resnet152v2", "cuda", 63, 36))
+        to_target = one_device("resnet50v2", "cuda", 24, 12, 12, options={"target-accuracy": 0.8},
+                               outcome="target reached")
+        tables = self.tables(to_target, one_device("resnet50v2", "cuda", 24, 14),
+                             one_device("resnet152v2", "cuda", 63, 36))
         gpu, compared = find(tables, "sa_miri_2021_task_4"), find(tables, "sa_miri_2021_task_7")
-        self.assertEqual([cell(gpu, 0, key) for key in ("epochs", "outcome", "epoch_s", "remark")], [2, "completed", 12, None])
+        self.assertEqual([cell(gpu, 0, key) for key in ("epochs", "outcome", "epoch_s", "remark")],
+                         [2, "completed", 12, None])
         self.assertEqual([cell(compared, row, "time_ratio") for row in range(len(compared.rows))], [1, 3])
         self.assertEqual([cell(find(tables, "sa_miri_2021_task_5"), row, "seconds") for row in (0, 1)], [24, 14])
 

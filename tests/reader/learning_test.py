@@ -363,14 +363,16 @@ class OneRun(unittest.TestCase):
     def test_what_a_step_teaches(self):
         self.assertEqual(self.said((100, 90, 110), (408, 350, 500)).text,
                          "The gradient noise scale is 408 images (350 to 500) in epoch 2: a step of 1,024 images "
-                         "teaches as much as 2.99 (2.78 to 3.30) steps of 128 and costs 8 times the images.")  # fmt: skip
+                         "teaches as much as 2.99 (2.78 to 3.30) steps of 128 and costs 8 times the "
+                         "images.")  # fmt: skip
         self.assertIn("a step of 128 images teaches as much as", self.said((408, 350, 500), ranks=1, parts=2).text)
         self.assertIn("steps of 64 and costs 2 times", self.said((408, 350, 500), ranks=1, parts=2).text)
 
     def test_why_it_is_not_determined(self):
         text = self.said(None, ranks=1, reason="one part a step").text
         self.assertEqual(text, "The gradient noise scale is not determined: each step was one part, so there is no "
-                               "second batch size to compare it with (train with --accumulate 2 or on several ranks).")  # fmt: skip
+                               "second batch size to compare it with (train with --accumulate 2 or on several "
+                               "ranks).")  # fmt: skip
 
     def test_a_batch_that_ranks_do_not_share_equally_is_compared_in_whole_images(self):
         for ranks, batch, other in ((2, 33, 16), (1, 33, 16), (1, 1, 1), (4, 130, 32)):

@@ -55,7 +55,8 @@ class MadeRun:
 
     def __init__(self, parts=(10,), epochs=3, images=60, times=even_times, model="resnet20", backend="cpu", hosts=None,
                  options=None, busy=None, flops=242e6, started_at="2024-05-06T07:08:09Z", timed=None, noise=None):
-        self.parts, self.images, self.times, self.busy = list(parts), images, times, busy or (lambda *_: (0.01, 0.0, 0.001))
+        self.parts, self.images, self.times, self.busy = (
+            list(parts), images, times, busy or (lambda *_: (0.01, 0.0, 0.001)))
         self.numbers, self.noise = range(1, epochs + 1), noise or (lambda epoch: None)
         self.model, self.backend, self.hosts = model, backend, hosts or ["node1"] * len(parts)
         self.options, self.flops, self.started_at, self.timed = options or {}, flops, started_at, timed

@@ -165,8 +165,8 @@ class Forgeries(unittest.TestCase):
 
     def test_single_epochs_of_equal_length_are_no_copies_by_chance(self):
         for number in range(3):
-            MadeRun(epochs=1,
-                    started_at=f"2024-05-06T07:08:0{min(number, 1)}Z").write(self.place.with_name("single") / str(number))
+            MadeRun(epochs=1, started_at=f"2024-05-06T07:08:0{min(number, 1)}Z").write(
+                self.place.with_name("single") / str(number))
         runs = load_study([self.place.with_name("single")]).runs
         self.assertEqual([[run.file.parent.name for run in group] for group in copies_among(runs)], [["1", "2"]])
 
@@ -203,7 +203,8 @@ class Forgeries(unittest.TestCase):
 
     def test_a_whole_run_that_was_shorter_than_its_epochs(self):
         def total(share):
-            return lambda document: document["summary"].update(total_seconds=share * document["summary"]["training_seconds"])
+            return lambda document: document["summary"].update(
+                total_seconds=share * document["summary"]["training_seconds"])
 
         self.edit(total(1.0))
         self.check()

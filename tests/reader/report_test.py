@@ -108,8 +108,8 @@ class Head(unittest.TestCase):
 
     def test_commands_do_not_show_the_folders_of_who_ran_them(self):
         for line, place, wanted in (
-            ("/home/ann/rueda/build/rueda train --data=/home/ann/rueda/data --run-dir /home/ann/rueda/runs/a", "/home/ann/rueda",
-             "build/rueda train --data=data --run-dir runs/a"),
+            ("/home/ann/rueda/build/rueda train --data=/home/ann/rueda/data --run-dir /home/ann/rueda/runs/a",
+             "/home/ann/rueda", "build/rueda train --data=data --run-dir runs/a"),
             ("'/home/ann/my work/build/rueda' train --config '/home/ann/my work/a.toml'", "/home/ann/my work/",
              "'build/rueda' train --config 'a.toml'"),
             ("/usr/bin/rueda train --data /gpfs/cifar --run-dir /home/ann-2/runs", "/home/ann",

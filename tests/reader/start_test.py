@@ -172,9 +172,8 @@ class Ends(unittest.TestCase):
             env = {**os.environ, "PYTHONPATH": folder, "RUEDA_PLOT_PYTHON": sys.executable}
             code, _, said = self.ended("start.need('numpy', 'json', 'pandas')", env=env)
         self.assertEqual((code, said.count("\n")), (2, 1), said)
-        self.assertRegex(said,
-                         r"needs numpy and pandas \(none here\): install python3-numpy python3-pandas, or `pip install --user numpy "
-                               r"pandas`, or .* RUEDA_PLOT_PYTHON")  # fmt: skip
+        self.assertRegex(said, r"needs numpy and pandas \(none here\): install python3-numpy python3-pandas, or "
+                               r"`pip install --user numpy pandas`, or .* RUEDA_PLOT_PYTHON")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ DEFINITIONS = json.loads(pkgutil.get_data(__package__, "definitions.json"))
 PHASES = tuple(phase["key"] for phase in DEFINITIONS["phases"])
 """The phases of a step, in their order; they add up to the step."""
 FACTORS = {factor["key"]: factor["heading"] for factor in DEFINITIONS["factors"]}
-"""Key and heading of the factors of efficiency. The four in the middle are factors of the last, the first three of these
-factors of the first."""
+"""Key and heading of the factors of efficiency. The four in the middle are factors of the last, the first three of
+these factors of the first."""
 FILES, LIMITS, THRESHOLDS = (DEFINITIONS[name] for name in ("files", "limits", "thresholds"))
 
 

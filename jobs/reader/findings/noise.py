@@ -71,7 +71,8 @@ def which_learning_rate(series, f):
     words = f"global batch of {rank_words(f.ranks())}, {count_text(batch)} images"
     text = _SIDES[side].format(batch=words, noise=noise_text(scale))
     text += (f" Linear scaling (--scale-lr linear) makes it {setting_text(round(batch / base, 2))} times that of "
-             f"{count_text(base)} images; by the noise scale about {best.text('ratio')} times are best for plain SGD.")  # fmt: skip
+             f"{count_text(base)} images; by the noise scale about {best.text('ratio')} times are best for "
+             "plain SGD.")  # fmt: skip
     figures = {"ranks": f.ranks(), "global_batch": batch, "base_batch": base, "noise_scale": scale, "side": side,
                "linear_factor": batch / base, "best_factor": best}  # fmt: skip
     return Finding(series.series.label, "learning-rate", text, figures)

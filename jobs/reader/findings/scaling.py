@@ -53,8 +53,8 @@ def what_steps_say(series, f):
         partial = (f"the partial last step ({parts.partial_images} images, "
                    f"{seconds_text(parts.partial_by_images)} s by their number) and to ")  # fmt: skip
     text = (f"The median full step alone scales to {percent(step.value)} on {rank_words(f.ranks())}, the epoch to "
-            f"{percent(epoch.value)}. Of an epoch, {seconds_text(parts.slow_steps)} s go to steps that took "
-            f"longer than the median, and {seconds_text(parts.partial)} s to {partial}the time between steps.")  # fmt: skip
+            f"{percent(epoch.value)}. Of an epoch, {seconds_text(parts.slow_steps)} s go to steps that took longer "
+            f"than the median, and {seconds_text(parts.partial)} s to {partial}the time between steps.")  # fmt: skip
     figures = {"ranks": f.ranks(), "step_efficiency": step, "efficiency": epoch, **vars(parts)}
     return Finding(series.series.label, "full-steps", text, figures)
 

@@ -93,8 +93,8 @@ def _say_what_is_open(word, course, answers, sheets):
 
 def write_hand_in(word, layout, title, places, report, draws):
     """Into the folder that the user calls `word`: document, tables, charts and an extract of the records in `places`,
-    and answers.md if it is not there. Raises Unusable, before anything is written, for an answers.md that cannot be used
-    and where a file is there that no earlier call is known to have written."""
+    and answers.md if it is not there. Raises Unusable, before anything is written, for an answers.md that cannot be
+    used and where a file is there that no earlier call is known to have written."""
     folder, course = path_of(word), course_of(layout)
     answers = read_answers(folder / ANSWERS, f"{word}/{ANSWERS}", course)
     is_new = answers is None

@@ -207,9 +207,10 @@ def parse_keras_log_option(text):
 def read_logged_runs(log):
     """The runs in what Keras' fit() printed (verbose 1 or 2, TensorFlow 1 to Keras 3), or in rueda's own lines. A run
     begins where epochs count from 1 again or at a header ("Model ResNet50 2 GPUs", "Batch_size: 4096", "Num_replicas:
-    2"). Or those of a CSV of epochs (epoch_table.py). Other lines of the file are ignored, and so are evaluations. Times with val_ figures include validation, and
-    `variant` says so. Raises Unusable naming the file and the remedy if it is no file, larger than 1 GB, has more than
-    100,000 epochs or none, or if images, steps and batch contradict each other."""
+    2"). Or those of a CSV of epochs (epoch_table.py). Other lines of the file are ignored, and so are evaluations.
+    Times with val_ figures include validation, and `variant` says so. Raises Unusable naming the file and the remedy
+    if it is no file, larger than 1 GB, has more than 100,000 epochs or none, or if images, steps and batch contradict
+    each other."""
     runs = _read_file(log)
     for run in runs:
         _apply(log, run)

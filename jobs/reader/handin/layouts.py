@@ -15,8 +15,8 @@ def layout_tables(layout, figures, observations):
     table for each series, all series side by side. Ids are book_task_10_3, sa_miri_task_10_9_speedup, lab5_task_6_ID
     with the id of the series.
 
-    `sa-miri-2021` is about one device: the networks (task 2), a CPU whose job ends (3), a GPU (4), its accuracy (5), a run
-    to an accuracy (6), and a larger network (7).
+    `sa-miri-2021` is about one device: the networks (task 2), a CPU whose job ends (3), a GPU (4), its accuracy (5), a
+    run to an accuracy (6), and a larger network (7).
 
     `nyu` has an epoch on one device by its batch, tables 1 to 3 (time and speedup, computing and communication,
     bandwidth) and the fifth epoch by its batch. With T(P) the time of an epoch on P ranks and C the time

@@ -86,8 +86,8 @@ def _figures_of(series, figures):
 
 
 def _base_marks(series, points):
-    """What limits the run on one rank, from which these points are derived, and not each of them as well; nothing where the
-    series begins on more ranks."""
+    """What limits the run on one rank, from which these points are derived, and not each of them as well; nothing where
+    the series begins on more ranks."""
     if series.points[0].ranks() != 1:
         return ""
     shown = [marks_of(one.point).split("; ") for one in points]

@@ -80,8 +80,8 @@ def _times(task, what, seen_once, of_processors=False):
 def _learning(task, what, seen_once):
     """A row for each epoch."""
     table = _table(task, what, (
-        "Loss and accuracy: means over the training images of the epoch, each by the weights of its step. Of repeats the "
-        "run that stands for all.",))
+        "Loss and accuracy: means over the training images of the epoch, each by the weights of its step. Of repeats "
+        "the run that stands for all.",))
     for seen in seen_once:
         for epoch in seen.runs[0].epochs if seen.runs else ():
             table.add_fields([*_named(seen), Field("epoch", "Epoch", "count", epoch.epoch),
@@ -96,7 +96,8 @@ def _learning(task, what, seen_once):
 
 def _compared(seen_once):
     table = _table(7, "a larger network on one device", (
-        "Times the time, times the work: of the first row. Batches are those of the runs; compare rows of the same one.",))
+        "Times the time, times the work: of the first row. Batches are those of the runs; compare rows of the same "
+        "one.",))
     for seen in seen_once:
         first = seen_once[0]
         table.add_fields([*_named(seen), Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),

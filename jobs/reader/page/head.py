@@ -31,7 +31,8 @@ def _learns(point):
 
 def _headline(series):
     """What one looks for first: how far it scales with a core for every thread, and what that cost most."""
-    points = [point for point in ordered(series) if figure(point, "efficiency").known and figure(point, "speedup").known]
+    points = [point for point in ordered(series)
+              if figure(point, "efficiency").known and figure(point, "speedup").known]
     found = ([point for point in points if not is_hollow(point)] or points)[-1:]
     if not found or len(points) < 2:
         return []
@@ -64,8 +65,8 @@ def _result(report, series):
 
 def _marks(series, point):
     known = {"shares cores": is_hollow(point), "includes warm-up": point.get("includes_warm_up") is True,
-             "nothing computed": series.get("processor") == "timed",
-             "disturbed": point.get("disturbed") is True, "single run": point.get("repeats") == 1 and is_own(series)}  # fmt: skip
+             "nothing computed": series.get("processor") == "timed", "disturbed": point.get("disturbed") is True,
+             "single run": point.get("repeats") == 1 and is_own(series)}  # fmt: skip
     return ", ".join(word for word, applies in known.items() if applies) or " "
 
 
@@ -77,7 +78,8 @@ def _table(report, figures):
             name = name_of(series) if point is ordered(series)[0] else " "
             rows.append([name, point["ranks"], *[figure(point, key) for key in figures], _marks(series, point)])
     named = [("series", "text"), ("P", "count"), *figures.values(), ("marks", "text")]
-    return Block("table", table_view({"columns": [{"heading": heading, "show": show} for heading, show in named], "rows": rows}))
+    return Block("table", table_view({"columns": [{"heading": heading, "show": show} for heading, show in named],
+                                      "rows": rows}))
 
 
 def _first_with(drawn, topic):

@@ -12,7 +12,8 @@ Block = namedtuple("Block", "kind content")
 
 Section = namedtuple("Section", "heading kind blocks")
 Cell = namedtuple("Cell", "words kind why", defaults=("",))
-"""`kind` is "number", "short", a text that stays in one line, or empty; `why` is a reason for what is not determined."""
+"""`kind` is "number", "short", a text that stays in one line, or empty; `why` is a reason for what is not
+determined."""
 
 TableView = namedtuple("TableView", "title head rows notes")
 ChartView = namedtuple("ChartView", "name alternative data caption")
@@ -35,7 +36,8 @@ def _cell(value, show, why):
 
 def table_view(table):
     """A table of report.json. A cell may be an Estimate, too."""
-    columns = [(text(one.get("heading") or one.get("key")), one.get("show", "text"), one.get("key")) for one in table["columns"]]
+    columns = [(text(one.get("heading") or one.get("key")), one.get("show", "text"), one.get("key"))
+               for one in table["columns"]]
     missing = {(one.get("row"), one.get("key")): text(one.get("why")) for one in entries(table, "not_determined")}
     rows = [
         [_cell(value, show, missing.get((index, key), "")) for value, (_, show, key) in zip(row, columns)]

@@ -10,8 +10,8 @@ from ..handin.answers import text_of
 from .parts import Cell, charts_block, table_view
 
 Sheet = namedtuple("Sheet", "title charts tables facts beside commands said missing", defaults=((), None, ()))
-"""beside: a single chart, or more than two, have narrow tables and the facts at their right. said: [Passage], None for a box to write
-into. missing: names of tables that the course asks for and the runs do not give."""
+"""beside: a single chart, or more than two, have narrow tables and the facts at their right. said: [Passage], None for
+a box to write into. missing: names of tables that the course asks for and the runs do not give."""
 
 # A study with more series than this has sheets of what combines them alone.
 _MOST_SERIES = 4

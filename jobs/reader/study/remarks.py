@@ -55,7 +55,8 @@ def copies_among(runs):
 
 def _remark_on_copies(group):
     begun = "began in the same second and " if len({run.started_at for run in group}) == 1 else ""
-    text = f"{counted(len(group), 'run')} {begun}have epochs of the same length to the last digit, so that they are copies of one: "
+    text = (f"{counted(len(group), 'run')} {begun}have epochs of the same length to the last digit, so that they are "
+            "copies of one: ")
     return Remark("copies", [str(run.file) for run in group], text + _names(group))
 
 

@@ -108,7 +108,8 @@ def runs_table(runs):
     """What both took and reached."""
     table = Table("comparison_runs", "What both runs took and reached", notes=[
         "Images/s: of the steady epoch of median time, and of the slowest and the fastest of them.",
-        "Test loss and accuracy: of the last epoch that was evaluated; *best*: the highest accuracy of all."])  # fmt: skip
+        "Test loss and accuracy: of the last epoch that was evaluated; *best*: the highest accuracy of "
+        "all."])  # fmt: skip
     for letter, run in zip("AB", runs):
         table.add_fields(_run_fields(letter, run))
     return table

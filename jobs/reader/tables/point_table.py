@@ -30,8 +30,8 @@ def count_cell(count):
 
 
 def cores_of(seen):
-    """Of the one rank of an observation on processors: as many as it ran threads, or all that it had. None where that is
-    not recorded."""
+    """Of the one rank of an observation on processors: as many as it ran threads, or all that it had. None where that
+    is not recorded."""
     if not seen.runs or seen.processor is not Processor.cpu:
         return None
     rank = seen.runs[0].ranks[0]
