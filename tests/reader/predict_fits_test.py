@@ -21,7 +21,7 @@ from predicted import (LINK, MadeLink, bench_of, computing_run, drawn_run, fit_o
 from reader.base.definitions import DEFINITIONS  # noqa: E402
 from reader.base.statistics import spread_of  # noqa: E402
 from reader.predict.certainty import certainty_of  # noqa: E402
-from reader.predict.cost_fit import Target  # noqa: E402
+from reader.predict.model import Target  # noqa: E402
 from reader.predict.fits import StepTimes, fit_pair  # noqa: E402
 from reader.predict.links import BenchRow, Measurements  # noqa: E402
 from reader.predict.measured import comparison_table  # noqa: E402

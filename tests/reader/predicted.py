@@ -5,8 +5,9 @@ from pathlib import Path
 
 from made import made_run
 from reader.base.statistics import Spread, spread_of
-from reader.predict.cost_fit import Fitting, Given, Target
+from reader.predict.cost_fit import Fitting
 from reader.predict.links import BenchResult, BenchRow
+from reader.predict.model import Given, Target
 from reader.runs.epochs import BucketFigures, RankFigures
 
 GRADIENTS = 1e6  # bytes

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "tests" / "cli")]
-from reader import start  # noqa: E402
+from reader import __main__, start  # noqa: E402
 from reader.command_line import CommandLine, number, whole_number  # noqa: E402
 from rueda_runs import main  # noqa: E402
 
@@ -44,6 +44,20 @@ def line():
     group.add_argument("--count", type=whole_number, default=0, metavar="N", help="Some [as in the runs]")
     made.add_choice("--plots", ("auto", "on", "off"), group, default="auto", help="Draws")
     return made
+
+
+BARE = """
+import sys
+sys.path.insert(0, {jobs!r})
+from reader import __main__, start
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in start.LIBRARIES:
+            raise ImportError(name + " was asked for")
+sys.meta_path.insert(0, Lacking())
+sys.argv = ["rueda", *{words!r}]
+__main__.main()
+"""
 
 
 class CommandLines(unittest.TestCase):
@@ -78,6 +92,17 @@ class CommandLines(unittest.TestCase):
             with self.subTest(words), self.assertRaises(start.Unusable) as refused:
                 line().parse(words.split(" "))
             self.assertIn(wanted, str(refused.exception))
+
+    def test_help_and_refusals_need_no_library(self):
+        """A package is built, and a login node asked, where Python has none."""
+        for command in __main__.COMMANDS:
+            for option, code, wanted in (("--help", 0, f"Usage: rueda {command}"), ("--nonsense", 2, "unknown option")):
+                with self.subTest(command=command, option=option):
+                    program = BARE.format(jobs=str(ROOT / "jobs"), words=[command, option])
+                    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
+                                          timeout=60)  # fmt: skip
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertIn(wanted, done.stdout + done.stderr)
 
     def test_help_has_a_line_for_each_option_with_its_default(self):
         before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "60"

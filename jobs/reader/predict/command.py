@@ -9,7 +9,7 @@ from ..command_line import CommandLine, number, whole_number
 from ..start import Failed, Unusable, need, path_of
 from ..tables.table import to_csv, to_markdown, to_text
 from .changes import parse_changes
-from .cost_fit import Given, Target
+from .model import Given, Target
 from .quantities import parse_measured, parse_rank_list, parse_rate, parse_seconds, parse_share
 from .tables import Price
 

@@ -11,37 +11,11 @@ from ..study.observation import machine_of, observe
 from .ask import forecast_epochs, networks
 from .fits import ComputeFit, StepTimes
 from .links import MachineFit, Measurements
-from .model import STILL, ComputeModel, CostModel, Link, Machine
+from .model import STILL, ComputeModel, CostModel, Given, Link, Machine, Target
 from .noise import fit_noise, fit_rank_factors, noises_of
 from .scenario import equal_parts
 
 _USUAL_IMAGE_SIZE = 32
-
-
-@dataclass
-class Given:
-    """What is given instead of being fitted. None: fitted."""
-
-    alpha: float = None  # between nodes; s
-    bandwidth: float = None  # B/s
-    inside_alpha: float = None  # within nodes
-    inside_bandwidth: float = None
-    add_rate: float = None  # B/s
-    step_seconds: float = None  # of a full step of `batch` images on one rank
-    fixed: float = None  # t0
-    message_noise: float = None
-    batch: int = 0  # images of a rank, for `step_seconds`
-
-
-@dataclass
-class Target:
-    """The network and the machine that a model is for."""
-
-    model: str = ""  # empty: that of the runs
-    image_size: int = 0  # 0: that of the runs
-    classes: int = 0  # 0: that of the runs, or 10
-    ranks_per_node: int = 0  # 0: ranks are taken to be joined by links of one kind
-    links_per_node: int = 1
 
 
 @dataclass

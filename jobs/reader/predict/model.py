@@ -5,6 +5,32 @@ import math
 from dataclasses import dataclass, field, replace
 
 
+@dataclass
+class Given:
+    """What is given instead of being fitted. None: fitted."""
+
+    alpha: float = None  # between nodes; s
+    bandwidth: float = None  # B/s
+    inside_alpha: float = None  # within nodes
+    inside_bandwidth: float = None
+    add_rate: float = None  # B/s
+    step_seconds: float = None  # of a full step of `batch` images on one rank
+    fixed: float = None  # t0
+    message_noise: float = None
+    batch: int = 0  # images of a rank, for `step_seconds`
+
+
+@dataclass
+class Target:
+    """The network and the machine that a model is for."""
+
+    model: str = ""  # empty: that of the runs
+    image_size: int = 0  # 0: that of the runs
+    classes: int = 0  # 0: that of the runs, or 10
+    ranks_per_node: int = 0  # 0: ranks are taken to be joined by links of one kind
+    links_per_node: int = 1
+
+
 @dataclass(frozen=True)
 class Link:
     """What a message costs: alpha + bytes * beta (R. Hockney: The communication challenge for MPP, Parallel Computing
