@@ -70,24 +70,9 @@ void read_quota(const fs::path& group, GroupLimits& limits) {
                  group / "cpu.cfs_quota_us");
 }
 
-/// Processors in a list such as "0-3,8".
-double processors_in(const fs::path& file) {
-  std::ifstream stream(file);
-  double count = 0;
-  for (std::string part; std::getline(stream, part, ',');) {
-    std::string_view rest = part;
-    const auto first = take_number(rest);
-    if (!first) continue;
-    auto last = first;
-    if (take(rest, "-")) last = take_number(rest);
-    if (last && *last >= *first) count += double(*last - *first + 1);
-  }
-  return count;
-}
-
 void read_processors(const fs::path& group, GroupLimits& limits) {
   for (const char* name : {"cpuset.cpus.effective", "cpuset.effective_cpus"})
-    take_tighter(limits.processors, processors_in(group / name), group / name);
+    take_tighter(limits.processors, double(processors_in(group / name).size()), group / name);
 }
 
 /// A hierarchy of groups in which this process has one.

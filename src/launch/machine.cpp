@@ -26,6 +26,7 @@
 #include "base/start_thread.hpp"
 #include "base/text.hpp"
 #include "launch/control_group.hpp"
+#include "launch/gpu_place.hpp"
 #include "launch/settings.hpp"
 
 namespace rueda {
@@ -75,6 +76,28 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
       counted(online - usable, "core"));
 }
 
+/// Those of `cores` near a rank that it has before the rest is shared out: an even part of them
+/// among the ranks that they are near, and not more than its share.
+CoreList near_cores(const CoreList& cores, const ProcessorLists& near, std::size_t rank) {
+  const auto own = near.begin() + std::ptrdiff_t(rank);
+  CoreList domain;
+  for (const auto& core : cores)
+    if (std::ranges::find_first_of(core, *own) != core.end()) domain.push_back(core);
+  const auto before = std::size_t(std::count(near.begin(), own, *own));
+  const auto sharers = std::size_t(std::ranges::count(near, *own));
+  const auto part = cut(std::span(domain), even_split(domain.size(), sharers, before));
+  const std::size_t most = even_split(cores.size(), near.size(), rank).size();
+  return {part.begin(), part.begin() + std::ptrdiff_t(std::min(part.size(), most))};
+}
+
+/// The words in these files of /proc, each with a zero at its end; none where one is unreadable.
+std::optional<std::string> process_words(const std::vector<std::string>& files) {
+  std::ostringstream words;
+  for (const std::string& file : files) words << std::ifstream("/proc/" + file).rdbuf();
+  if (!words) return std::nullopt;
+  return words.str();
+}
+
 }  // namespace
 
 std::vector<int> allowed_cores(int process) {
@@ -102,15 +125,33 @@ CoreList machine_cores() {
   return cores;
 }
 
-std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed, std::size_t ranks,
-                            std::size_t local) {
-  std::vector<int> share;
+std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed,
+                            const ProcessorLists& near, std::size_t local) {
   for (auto& core : cores)
     std::erase_if(core, [&](int processor) { return std::ranges::count(allowed, processor) == 0; });
-  std::erase(cores, share);
-  if (cores.size() < ranks) return share;
-  for (const auto& core : cut(std::span(cores), even_split(cores.size(), ranks, local)))
-    share.insert(share.end(), core.begin(), core.end());
+  std::erase(cores, std::vector<int>{});
+  const std::size_t ranks = near.size();
+  if (cores.size() < ranks) return {};
+  CoreList rest = cores;
+  std::vector<CoreList> shares(ranks);
+  std::vector<std::size_t> places(ranks);  // in the topology
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (const auto& core : near_cores(cores, near, rank))
+      if (std::erase(rest, core) > 0) shares[rank].push_back(core);
+    const auto first =
+        shares[rank].empty() ? cores.end() : std::ranges::find(cores, shares[rank][0]);
+    places[rank] = std::size_t(first - cores.begin());
+  }
+  std::vector<std::size_t> order(ranks);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return places[rank]; });
+  auto next = rest.begin();
+  for (const std::size_t rank : order) {
+    const std::size_t wanted = even_split(cores.size(), ranks, rank).size();
+    while (shares[rank].size() < wanted) shares[rank].push_back(*next++);
+  }
+  std::vector<int> share;
+  for (const auto& core : shares[local]) share.insert(share.end(), core.begin(), core.end());
   std::ranges::sort(share);
   return share;
 }
@@ -168,14 +209,17 @@ void widen_default_binding(char** arguments) {
   const std::vector<int> mine = allowed_cores(), daemons = allowed_cores(getppid());
   if (mine.size() >= daemons.size()) return;
   const std::string parent = std::to_string(getppid());
-  std::ostringstream launch;
-  for (const std::string& file :
-       {std::string("self/environ"), parent + "/environ", parent + "/cmdline"})
-    launch << std::ifstream("/proc/" + file).rdbuf();
+  const auto daemons_words = process_words({parent + "/environ", parent + "/cmdline"});
+  const auto own_arguments = process_words({"self/cmdline"});
+  auto launch = process_words({"self/environ"});
+  if (!daemons_words || !own_arguments || !launch) return;
+  *launch += *daemons_words;
   for (const auto& one : file_settings(environment_variable, setting_files(environment_variable)))
-    launch << one.name << '=' << one.value << '\0';
-  if (!launch || asks_for_binding(launch.str())) return;
-  const auto share = rank_share(machine_cores(), daemons, *ranks, *local);
+    *launch += one.name + '=' + one.value + '\0';
+  if (asks_for_binding(*launch)) return;
+  const auto near = RUEDA_WITH_CUDA ? near_gpus("/", *daemons_words + *own_arguments, *ranks)
+                                    : ProcessorLists(*ranks);
+  const auto share = rank_share(machine_cores(), daemons, near, *local);
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int processor : share) CPU_SET(std::size_t(processor), &set);
@@ -194,6 +238,21 @@ std::size_t number_after(const std::filesystem::path& file, std::string_view nam
   for (std::size_t number = 0; lines >> word >> number; std::getline(lines, unit))
     if (word == name) return number;
   return 0;
+}
+
+std::vector<int> processors_in(const std::filesystem::path& file) {
+  constexpr std::size_t kMost = 1 << 16;  // more than Linux can have, so that no range is endless
+  std::ifstream stream(file);
+  std::vector<int> processors;
+  for (std::string part; std::getline(stream, part, ',');) {
+    std::string_view rest = part;
+    const auto first = take_number(rest);
+    auto last = first;
+    if (take(rest, "-")) last = take_number(rest);
+    if (!first || !last || *last >= kMost) continue;
+    for (std::size_t at = *first; at <= *last; ++at) processors.push_back(int(at));
+  }
+  return processors;
 }
 
 double core_share(const NodeCores& node, std::size_t local) {

@@ -14,16 +14,22 @@ std::vector<int> allowed_cores(int process = 0);
 int online_cores();
 /// The number after `name` in a file of names and numbers, one a line; 0 where there is none.
 std::size_t number_after(const std::filesystem::path& file, std::string_view name);
+/// The processors in a file that lists them as "0-3,8"; a part that is none is left out.
+std::vector<int> processors_in(const std::filesystem::path& file);
 
 /// The processors of each core, in the order of the topology: neighbours share
 /// caches and memory.
 using CoreList = std::vector<std::vector<int>>;
 /// Those of this machine, or of the one that hwloc's HWLOC_SYNTHETIC describes.
 CoreList machine_cores();
-/// The processors of local rank `local`: of the `allowed` ones an equal run of
-/// whole `cores`. Empty where there are more ranks than cores.
-std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed, std::size_t ranks,
-                            std::size_t local);
+/// A list of processors for each local rank.
+using ProcessorLists = std::vector<std::vector<int>>;
+/// The processors of local rank `local`: of the `allowed` ones an equal number of whole `cores`.
+/// Ranks first share evenly the cores that are `near` them, which are other cores or the same as
+/// another rank's, or none; the rest follows in the topology's order. Empty where there are more
+/// ranks than cores.
+std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed,
+                            const ProcessorLists& near, std::size_t local);
 /// Whether some core serves two ranks that may use different processors, `a` and `b`.
 bool share_a_core(const CoreList& cores, const std::vector<int>& a, const std::vector<int>& b);
 

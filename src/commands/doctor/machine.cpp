@@ -22,6 +22,7 @@
 #include "commands/doctor/process.hpp"
 #include "display/text.hpp"
 #include "launch/control_group.hpp"
+#include "launch/gpu_place.hpp"
 #include "launch/launcher.hpp"
 #include "model/registry.hpp"
 #include "rueda/data/dataset.hpp"

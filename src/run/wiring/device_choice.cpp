@@ -5,22 +5,11 @@
 
 #include "base/log.hpp"
 #include "cuda/device/device_query.hpp"
+#include "launch/gpu_place.hpp"
 #include "launch/launcher.hpp"
 #include "run/wiring/open_backend.hpp"
 
 namespace rueda {
-
-DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible) {
-  if (visible == 1) return {};
-  if (local_rank) return {*local_rank % visible, ""};
-  if (!has_peers) return {};
-  return {0,
-          "the launcher does not say which number this rank has on its node, so it takes the first "
-          "of " +
-              std::to_string(visible) +
-              " GPUs; start with mpirun or srun, or show each rank one GPU by "
-              "CUDA_VISIBLE_DEVICES"};
-}
 
 #if RUEDA_WITH_CUDA
 SelectedDevice select_device(BackendChoice backend) {

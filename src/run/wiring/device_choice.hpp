@@ -1,7 +1,6 @@
 #pragma once
 
 #include <exception>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,19 +8,6 @@
 #include "rueda/train/config.hpp"
 
 namespace rueda {
-
-/// The GPU that a process takes, by the number that it has among those that the process sees.
-struct DeviceChoice {
-  int ordinal = 0;
-  std::string remark;  ///< empty, or what the user should know
-};
-
-/// Which of `visible` GPUs, at least 1, a process takes. Where a site shows
-/// each process its own GPU only, that is the one; where it shows all, they are
-/// dealt out by `local_rank`, and again from the first where there are more
-/// ranks than GPUs. Without a local rank every process takes the first, which
-/// is remarked unless it is the only one (`has_peers`).
-DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible);
 
 /// The GPU of this process, once it is selected.
 struct SelectedDevice {

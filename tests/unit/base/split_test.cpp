@@ -104,14 +104,16 @@ TEST_CASE("A rank's share is a run of whole cores of those that are allowed", "[
   CHECK(cores[5] == Processors{10, 11});
   Processors all(32);
   std::iota(all.begin(), all.end(), 0);
-  CHECK(rank_share(cores, all, 4, 1) == Processors{8, 9, 10, 11, 12, 13, 14, 15});  // one L3
-  CHECK(rank_share(cores, all, 1, 0) == all);
-  CHECK(rank_share(cores, all, 17, 0).empty());
-  CHECK(rank_share(cores, {2, 3, 5, 30}, 3, 0) == Processors{2, 3});
-  CHECK(rank_share(cores, {2, 3, 5, 30}, 3, 2) == Processors{30});
+  CHECK(rank_share(cores, all, ProcessorLists(4), 1) ==
+        Processors{8, 9, 10, 11, 12, 13, 14, 15});  // one L3
+  CHECK(rank_share(cores, all, ProcessorLists(1), 0) == all);
+  CHECK(rank_share(cores, all, ProcessorLists(17), 0).empty());
+  CHECK(rank_share(cores, {2, 3, 5, 30}, ProcessorLists(3), 0) == Processors{2, 3});
+  CHECK(rank_share(cores, {2, 3, 5, 30}, ProcessorLists(3), 2) == Processors{30});
   // As Linux numbers them: the second hardware threads of all cores come last.
   const CoreList linux_cores = cores_of("core:4 pu:2(indexes=0,4,1,5,2,6,3,7)");
-  CHECK(rank_share(linux_cores, {0, 1, 2, 3, 4, 5, 6, 7}, 2, 1) == Processors{2, 3, 6, 7});
+  CHECK(rank_share(linux_cores, {0, 1, 2, 3, 4, 5, 6, 7}, ProcessorLists(2), 1) ==
+        Processors{2, 3, 6, 7});
 }
 
 TEST_CASE("Open MPI's own default is none that somebody asked for", "[cores]") {

@@ -7,6 +7,7 @@
 #include "../../support/common.hpp"
 #include "../../support/sample_run.hpp"
 #include "base/error.hpp"
+#include "launch/gpu_place.hpp"
 #include "launch/launcher.hpp"
 #include "record/run_json.hpp"
 #include "reduce/ring_plan.hpp"
