@@ -98,13 +98,14 @@ std::string percent_figure(double share) {
   return fmt::format("{:.4g}", std::round(1000 * share) / 10);
 }
 
-/// The share of the ranks' time that was work, and its factors, in one line.
+/// The share of the ranks' time that was work, and its factors, in one line also where transfer has
+/// five characters.
 std::string efficiency_text(const RunRecord& run) {
   if (run.epochs.empty()) return "";
   const SteadyState steady = steady_state(run);
   const EfficiencySeconds& e = steady.efficiency;
   if (steady.ranks < 2 || !std::isfinite(e.parallel())) return "";
-  return fmt::format("{} % = load balance {} x serialisation {} x transfer {}",
+  return fmt::format("{} = load balance {} x serialisation {} x transfer {}",
                      percent_figure(e.parallel()), percent_figure(e.load_balance()),
                      percent_figure(e.serialisation()), percent_figure(e.transfer()));
 }
@@ -279,7 +280,7 @@ std::string totals(const RunRecord& run) {
   const StepBreakdown b = shown_steps(run).first;
   return entry("slowest rank", slowest_rank(run)) +
          entry("outcome", outcome(run) + "; " + times(run)) + entry("steady epoch", steady(run)) +
-         entry("efficiency", efficiency_text(run)) + entry("target", target(run)) +
+         entry("efficiency, %", efficiency_text(run)) + entry("target", target(run)) +
          entry("noise scale", noise_text(run)) + entry("energy", energy_text(run)) +
          entry("checkpoints", checkpoint_cost(run)) + entry("longest gap", longest_gap(run)) +
          entry("images/rank", images_per_rank(run)) + entry("audit", audit_text(run)) +
