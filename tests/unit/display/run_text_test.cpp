@@ -476,8 +476,7 @@ TEST_CASE("result table: factors of efficiency multiply to it, also above 100", 
     }
     CHECK_THAT(row_text(result_table(run), "efficiency,"), EndsWith(text));  // in one line
   };
-  check_with({0.9, 0.98, 0.981, 1},
-             "90 = load balance 91.8 x serialisation 99.9 x transfer 98.1");
+  check_with({0.9, 0.98, 0.981, 1}, "90 = load balance 91.8 x serialisation 99.9 x transfer 98.1");
   check_with({0.99945, 0.9995, 1.0024, 1},
              "99.9 = load balance 100 x serialisation 99.7 x transfer 100.2");
   // The longest figures stay in one line, too.
