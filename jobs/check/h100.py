@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Whether docs/results/h100.md says what the files beside it and the program say.
 
-usage: jobs/check/h100.py PROGRAM [--page docs/results/h100.md] [--files docs/results/h100] [--write]
+usage: jobs/check/h100.py PROGRAM [--page docs/results/h100.md] [--files docs/results/h100]
+         [--expected tests/gpu/expected.json] [--write]
 
 Recomputes each figure of the page: tables and sentences from the files, the plan from PROGRAM (`rueda summary
 --roofline`). Any other figure on the page has to be marked by a dagger, as one that no file carries; they are listed.
-The section of predictions is left out: it is of what nobody has measured. Prints what differs; exit code 1 if
-something does. --write puts the tables as recomputed into the page; sentences are changed by hand.
+The section of predictions is left out, as it is of what nobody has measured: its table is compared with expected.json.
+Prints what differs; exit code 1 if something does. --write puts the tables as recomputed into the page; sentences are
+changed by hand.
 """
 
 import argparse
 import itertools
+import json
 import re
 import sys
 from pathlib import Path
 
 import h100_figures
+import h100_predictions
 
 ROOT = Path(__file__).resolve().parents[2]
 PREDICTIONS = "What the next GPU call should show"
@@ -95,6 +99,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--page", type=Path, default=ROOT / "docs/results/h100.md")
     parser.add_argument("--files", type=Path, default=ROOT / "docs/results/h100")
+    parser.add_argument("--expected", type=Path, default=ROOT / "tests/gpu/expected.json")
     parser.add_argument("--write", action="store_true", help="put the recomputed tables into the page")
     given = parser.parse_args()
     try:
@@ -110,7 +115,8 @@ def main():
     rest = prose(text, tables)
     marked, bare = figures_left(rest, sentences)
     wrong = [*differences_of_tables(text, tables), *differences_of_sentences(rest, sentences),
-             *(f"neither recomputed nor marked †: {one}" for one in bare)]  # fmt: skip
+             *(f"neither recomputed nor marked †: {one}" for one in bare),
+             *h100_predictions.differences(text, json.loads(given.expected.read_text("utf-8"))["figures"])]  # fmt: skip
     for one in marked:
         print(f"no file carries {one}")
     for one in wrong:

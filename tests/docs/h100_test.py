@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/results/h100.md"
 FILES = ROOT / "docs/results/h100"
+EXPECTED = ROOT / "tests/gpu/expected.json"
 # What the plan says of ResNet-18 on an H100, as the page has it: each change of the launches changes it.
 PLAN = re.search(r"^\| resnet18@32, 128 \|.*?\|.*?\| [\d,]+ / ([\d,]+) \|", PAGE.read_text(encoding="utf-8"), re.M)[1]
 PROGRAM = None
@@ -26,12 +27,15 @@ class H100(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.page, self.files = Path(folder.name, "page.md"), Path(folder.name, "files")
+        self.expected = Path(folder.name, "expected.json")
         shutil.copy(PAGE, self.page)
+        shutil.copy(EXPECTED, self.expected)
         shutil.copytree(FILES, self.files)
 
     def check(self, *more):
         words = [sys.executable, ROOT / "jobs/check/h100.py", PROGRAM, "--page", self.page, "--files", self.files]
-        return subprocess.run([*words, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        words += ["--expected", self.expected, *more]
+        return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def change(self, path, old, new):
         text = path.read_text(encoding="utf-8")
@@ -72,10 +76,44 @@ class H100(unittest.TestCase):
         self.change(self.page, "31 seconds", "31† seconds")
         self.assertEqual(self.check().returncode, 0)
 
-    def test_predictions_are_left_alone(self):
-        head = "|---|---:|---|\n"
-        self.change(self.page, head, head + "| a lever | 120 to 250 | it takes more than 2,383 |\n")
-        self.assertEqual(self.check().returncode, 0)
+    def add_row(self, row):
+        head = "| falsified if |\n|---|---:|---|\n"
+        self.change(self.page, head, head + row + "\n")
+
+    def test_predictions_of_the_page_are_those_of_the_file(self):
+        changes = ((self.page, "140 or more than 172 us", "141 or more than 172 us", "bounds 141, 172"),
+                   (self.page, "more than 55†", "more than 55", "bounds 55, 25,000"),
+                   (self.page, "faster†", "faster", "has neither a figure"),
+                   (self.page, "| 50: 8 launches", "| 51: 8 launches", "does not say"),
+                   (self.page, "| 50: 8 launches", "| about 50: 8 launches", "does not begin"),
+                   (self.page, "| second pass of", "| another pass of", "begins 0 rows"),
+                   (self.page, "| falsified if |", "| wrong if |", "no table of levers"),
+                   (self.expected, '"within": [140, 172]', '"within": [140, 173]', "have 140, 173"),
+                   (self.expected, '"holds": [null, 160]', '"holds": [null, 166]', "have 166"),
+                   (self.expected, '"lever": "larger blocks"', '"lever": "s"', "have none"),
+                   (self.expected, '"within": [51000,', '"within": [61000,', "not within its bounds"))  # fmt: skip
+        for path, old, new, sign in changes:
+            with self.subTest(new):
+                shutil.copy(PAGE, self.page)
+                shutil.copy(EXPECTED, self.expected)
+                self.change(path, old, new)
+                self.fails(sign)
+
+    def test_a_lever_that_is_added_brings_its_figure(self):
+        gain = re.search(r"([\d,]+) us less of 2,503", EXPECTED.read_text(encoding="utf-8"))[1]
+        rate = re.search(r"would be ([\d,]+)", EXPECTED.read_text(encoding="utf-8"))[1]
+        self.add_row("| a lever | 0 | it takes more than 1,383 |")
+        self.fails('bounds 1,383, but in expected.json figures with "lever": "a lever ..." have none')
+        figure = '{"step": "a step", "figure": ["a"], "within": [1383, null], "lever": "a lev", "says": "a"}'
+        self.change(self.expected, '"figures": [', '"figures": [' + figure + ",")
+        self.assertEqual(self.check().stderr, "")
+        self.add_row("| another | 100; ResNet50V2 at 256: 5 | nothing is gained† |")
+        more = int(gain) + 100
+        self.fails(f"does not say of resnet18@32, batch 128, bf16: {more} us less of 2,503")
+        self.change(self.expected, f"{gain} us less", f"{more} us less")
+        self.change(self.expected, f"would be {rate}", f"would be {round(1.28e8 / (2503 - more), -2):,.0f}")
+        self.change(self.expected, "[51000, ", "[51000, 1")
+        self.assertEqual(self.check().stderr, "")
 
     def test_a_changed_file_is_seen(self):
         kernels, report = "kernels-resnet18-128-bf16.csv", "gpu-check-B.json"
