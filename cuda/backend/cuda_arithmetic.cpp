@@ -67,6 +67,7 @@ std::uint64_t CudaBackend::nonfinite(std::span<const float> values) {
 
 void CudaBackend::square_sums(std::span<const float> values, std::span<const std::size_t> ends,
                               std::span<double> to) {
+  context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
   cuda::square_sums(values.data(), ends, to.data(), context_.sum_scratch(), stream());
 }
 

@@ -11,9 +11,11 @@
 namespace rueda::cuda {
 namespace {
 
-/// cuBLAS' own scratch memory: with it, products on a stream are the same bits
-/// every time and may be recorded.
-constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
+/// Scratch memory that each stream has at least. It is cuBLAS' own, with which products on a stream
+/// are the same bits every time and may be recorded, and room for engines in place of failing ones.
+constexpr std::size_t kLeastScratch = std::size_t{4} << 20U;
+
+constexpr int kBeforeOthers = -1;  ///< a stream's priority; the all-reduce's is more urgent yet
 
 CudnnHandle make_cudnn(cudaStream_t stream) {
   cudnnHandle_t raw = nullptr;
@@ -50,8 +52,12 @@ Context make_context(const CudaOptions& options) {
   Context context;
   context.precision = options.precision;
   context.deterministic = options.deterministic;
-  context.stream = make_stream();
-  const cudaStream_t stream = context.stream.get();
+  // What later layers wait for goes before weight gradients, where both are ready.
+  context.main.stream = make_stream(kBeforeOthers);
+  context.beside.stream = make_stream();
+  context.forked = make_event();
+  context.joined = make_event();
+  const cudaStream_t stream = context.main.stream.get();
   // First: parts of cuDNN need cuBLAS' library, and find the one that is loaded.
   context.cublas = make_cublas(stream, options.precision);
   context.cudnn = make_cudnn(stream);
@@ -60,7 +66,7 @@ Context make_context(const CudaOptions& options) {
   context.plans = std::make_unique<PlanStore>(CudnnTarget{context.cudnn.get(), nullptr}, limits,
                                               properties_of(current_device()).name);
   if (!options.plan_cache.empty()) context.plans->keep_in(options.plan_cache);
-  context.request_scratch(kCublasWorkspace);
+  for (Lane* lane : {&context.main, &context.beside}) lane->request_scratch(kLeastScratch);
   return context;
 }
 
@@ -118,10 +124,12 @@ void CudaBackend::forget_plans() {
   finish();
   recordings_.clear();
   context_.packed = {};
-  context_.scratch = {};
+  for (Lane* lane : {&context_.main, &context_.beside}) {
+    lane->scratch = {};
+    lane->scratch_bytes = kLeastScratch;
+    lane->staged_bytes = 0;
+  }
   context_.sums = {};
-  context_.scratch_bytes = kCublasWorkspace;
-  context_.staged_bytes = 0;
   context_.summed = {};
   largest_batch_ = 0;
   losses_ = {};
@@ -134,8 +142,9 @@ void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& mem
   graph_ = graph;
   context_.parameters = memory;
   context_.packed.allocate(memory.values);
-  context_.scratch = make_device_memory(context_.scratch_bytes);
-  check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
+  for (Lane* lane : {&context_.main, &context_.beside})
+    lane->scratch = make_device_memory(lane->scratch_bytes);
+  check(cublasSetWorkspace(context_.cublas.get(), context_.main.scratch.get(), kLeastScratch),
         "cublasSetWorkspace");
   static_cast<void>(context_.sum_scratch());  // no step allocates
   allocate_losses(largest_batch_);

@@ -17,8 +17,8 @@ struct CudaOptions {
 };
 
 /// A backend on cuDNN, cuBLAS and own kernels, for the device that is current
-/// in the calling thread. Work is queued on one stream; what returns numbers
-/// waits for it. Activations lie with their channels innermost.
+/// in the calling thread. Work is queued on the compute stream, weight gradients
+/// beside it; what returns numbers waits for it. Activations lie with their channels innermost.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
 /// The store of a CUDA backend's engines; null for other backends.

@@ -26,7 +26,10 @@ class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const CudaOptions& options);
   /// Its memory may still be in use.
-  ~CudaBackend() override { static_cast<void>(cudaStreamSynchronize(stream())); }
+  ~CudaBackend() override {
+    for (const Lane* lane : {&context_.main, &context_.beside})
+      static_cast<void>(cudaStreamSynchronize(lane->stream.get()));
+  }
 
   PlanStore& plans() const { return *context_.plans; }
 
@@ -43,7 +46,9 @@ class CudaBackend final : public Backend {
   /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
   std::unique_ptr<Operation> make_operation(const NodeRequest& request) override;
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
-  std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  std::size_t scratch_bytes() const override {
+    return context_.main.scratch_bytes + context_.beside.scratch_bytes;
+  }
   std::size_t buffer_bytes() const override;
   /// What cuDNN compiled stays: the next plan often asks for the same, and it takes seconds.
   void forget_plans() override;
@@ -115,7 +120,7 @@ class CudaBackend final : public Backend {
  private:
   static constexpr std::size_t kCounters = kMostBuckets * sizeof(std::uint64_t);  ///< bytes
 
-  cudaStream_t stream() const { return context_.stream.get(); }
+  cudaStream_t stream() const { return context_.main.stream.get(); }
   /// Memory for the losses of up to `rows` rows, and for sums. No step allocates.
   void allocate_losses(std::size_t rows);
   /// Memory for the indices of up to `batch` images. No step allocates.

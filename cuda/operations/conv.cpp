@@ -26,10 +26,11 @@ const char* words_of_product(LaunchKind kind) {
 
 /// Convolution in its three directions by cuDNN, bias and residual addition in
 /// the forward epilogue where an engine has that, and there the sums for the
-/// batch norm that reads the output. Windows of the image (windows_of) are kept
-/// until backward, and the gradient of their weights is staged in scratch
-/// memory. Any other weight gradient goes to the arena at once where it is fp32;
-/// in bf16 it is converted together with others.
+/// batch norm that reads the output. The weight gradient is computed on the
+/// second stream, beside what follows in backward, with scratch memory of its
+/// own. Windows of the image (windows_of) are kept until then, and the gradient
+/// of their weights is staged there. Any other weight gradient goes to the arena at once where it
+/// is fp32; in bf16 it is converted together with others.
 class Conv final : public PlannedOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
@@ -38,7 +39,7 @@ class Conv final : public PlannedOperation {
     plan_forward(r.full);
     if (r.mode != Mode::train) return;
     for (const Launch& l : launches_.backward({.wants_input = r.input() != r.graph.input()}))
-      if (l.is_convolution()) plan(l) = require(plans_.find(l), l.kind);
+      if (l.is_convolution()) plan(l) = require(plans_.find(l), l);
   }
 
   void bind(const OperationMemory& memory) override {
@@ -46,15 +47,15 @@ class Conv final : public PlannedOperation {
     const Launch& fused = convolution_of(forward_);
     if (epilogue_ != Epilogue::none && !runs(fused)) {
       drop_epilogue();
-      require(plan(fused), fused.kind);
+      require(plan(fused), fused);
       PlannedOperation::bind(memory);
     }
     for (const auto* launches : {&forward_, &backward_})
       for (const Launch& l : *launches)
         if (l.is_convolution()) bind_product(l);
     if (summed_)
-      again_ =
-          tensors_of(convolution_of(recompute_), static_cast<float*>(r_.context.scratch.get()));
+      again_ = tensors_of(convolution_of(recompute_),
+                          static_cast<float*>(r_.context.main.scratch.get()));
   }
 
   void forward() override {
@@ -67,8 +68,13 @@ class Conv final : public PlannedOperation {
   /// The batch norm has made its statistics of the sums by now: new ones are for no reader.
   void recompute() override {
     if (!summed_) return PlannedOperation::recompute();
-    execute(convolution_of(recompute_).kind, again_);
+    execute(convolution_of(recompute_), again_);
   }
+  void backward() override {
+    r_.context.fork();
+    PlannedOperation::backward();
+  }
+  void finish_backward() override { r_.context.join(); }
 
  private:
   struct Product {
@@ -90,19 +96,19 @@ class Conv final : public PlannedOperation {
         const kernels::RowWindows& w = *plans_.windows();
         return drop_channels(
             r_.element(), floats(l, Tensor::arena_gradient), at(l, Tensor::weight_gradient),
-            plans_.weight_count() / std::size_t(w.stored), w.stored, w.values, r_.stream());
+            plans_.weight_count() / std::size_t(w.stored), w.stored, w.values, stream_of(l));
       }
       case LaunchKind::widen_gradients:
-        return context.packed.unpack_gradients(arena(), r_.stream());
+        return context.packed.unpack_gradients(arena(), stream_of(l));
       case LaunchKind::column_sums:
         return column_sums(r_.element(), floats(l, Tensor::bias_gradient),
                            at(l, Tensor::output_gradient), r_.rows_of(r_.node), conv_.filters,
                            context.sum_scratch(), r_.stream());
       default:
-        execute(l.kind, products_.at(l.kind).tensors);
+        execute(l, products_.at(l.kind).tensors);
     }
     if (l.kind == LaunchKind::conv_weights && r_.element() == Element::bf16 && !plans_.windows())
-      context.packed.gradient_computed(r_.graph, conv_.weight, arena(), r_.stream());
+      context.packed.gradient_computed(r_.graph, conv_.weight, arena(), stream_of(l));
   }
 
   void* place_of(Tensor tensor) const override {
@@ -122,11 +128,16 @@ class Conv final : public PlannedOperation {
   }
   float* arena() const { return r_.context.parameters.gradients.data(); }
 
+  Lane& lane_of(const Launch& l) const {
+    return l.goes_beside() ? r_.context.beside : r_.context.main;
+  }
+  cudaStream_t stream_of(const Launch& l) const { return lane_of(l).stream.get(); }
+
   const CudnnPlan*& plan(const Launch& l) { return products_[l.kind].plan; }
 
-  const CudnnPlan* require(const CudnnPlan* plan, LaunchKind kind) {
-    if (plan == nullptr) refuse(words_of_product(kind));
-    r_.context.request_scratch(plan->workspace_bytes, staging_bytes());
+  const CudnnPlan* require(const CudnnPlan* plan, const Launch& l) {
+    if (plan == nullptr) refuse(words_of_product(l.kind));
+    lane_of(l).request_scratch(plan->workspace_bytes, staging_bytes(l));
     return plan;
   }
   [[noreturn]] void refuse(const char* what) const {
@@ -141,7 +152,7 @@ class Conv final : public PlannedOperation {
   }
 
   bool runs(const Launch& l) {
-    return r_.context.plans->runs(*plan(l), tensors_of(l, sums()), r_.context.workspace_room());
+    return r_.context.plans->runs(*plan(l), tensors_of(l, sums()), lane_of(l).workspace_room());
   }
   void bind_product(const Launch& l) {
     if (!runs(l)) refuse(words_of_product(l.kind));
@@ -168,8 +179,8 @@ class Conv final : public PlannedOperation {
     plan(product) = unfused_;
     const bool adds = conv_.bias != kNone || r_.has_residual();
     if (fuse && adds) plan_epilogue(product);
-    if (epilogue_ != Epilogue::none) require(plan(product), product.kind);
-    if (unfused_ != nullptr || epilogue_ == Epilogue::none) require(unfused_, product.kind);
+    if (epilogue_ != Epilogue::none) require(plan(product), product);
+    if (unfused_ != nullptr || epilogue_ == Epilogue::none) require(unfused_, product);
   }
 
   void plan_epilogue(const Launch& product) {
@@ -229,19 +240,19 @@ class Conv final : public PlannedOperation {
     const ImageShape image = r_.shape_of(r_.input());
     return std::size_t(image.images) * std::size_t(image.height);
   }
-  /// At the start of the scratch memory, before the workspace: the gradient of
+  /// At the start of a lane's scratch memory, before the workspace: the gradient of
   /// weights for windows, or sums that a recomputation makes for no reader.
-  std::size_t staging_bytes() const {
+  std::size_t staging_bytes(const Launch& l) const {
     std::size_t bytes = 0;
-    if (plans_.windows()) bytes = plans_.weight_count() * bytes_of(r_.element());
-    if (summed_) bytes = std::max(bytes, 2 * std::size_t(conv_.filters) * sizeof(float));
+    if (l.goes_beside() && plans_.windows()) bytes = plans_.weight_count() * bytes_of(r_.element());
+    if (!l.goes_beside() && summed_) bytes = 2 * std::size_t(conv_.filters) * sizeof(float);
     return aligned_bytes(bytes, kWorkspaceAlignment);
   }
-  void* plan_workspace() const {
-    return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();
+  void* plan_workspace(const Launch& l) const {
+    return static_cast<std::byte*>(lane_of(l).scratch.get()) + staging_bytes(l);
   }
   void* gradient_target() const {
-    if (plans_.windows()) return r_.context.scratch.get();
+    if (plans_.windows()) return r_.context.beside.scratch.get();
     if (r_.element() == Element::fp32) return r_.context.gradient(r_.graph, conv_.weight);
     return r_.context.packed.gradient_at(r_.graph, conv_.weight);
   }
@@ -273,12 +284,15 @@ class Conv final : public PlannedOperation {
         tensors.emplace_back(ConvPlans::id_of(tensor), place);
       }
     }
-    return bind_tensors(tensors, plan_workspace());
+    return bind_tensors(tensors, plan_workspace(l));
   }
 
-  void execute(LaunchKind kind, const Descriptor& tensors) {
-    const CudnnPlan& plan = *products_.at(kind).plan;
-    const auto status = cudnnBackendExecute(r_.context.cudnn.get(), plan.plan.get(), tensors.get());
+  void execute(const Launch& l, const Descriptor& tensors) {
+    const CudnnPlan& plan = *products_.at(l.kind).plan;
+    cudnnHandle_t cudnn = r_.context.cudnn.get();
+    check(cudnnSetStream(cudnn, stream_of(l)), "cudnnSetStream");
+    const auto status = cudnnBackendExecute(cudnn, plan.plan.get(), tensors.get());
+    check(cudnnSetStream(cudnn, r_.stream()), "cudnnSetStream");
     if (status == CUDNN_STATUS_SUCCESS) return;
     throw RunError(fmt::format("cuDNN's engine {} does not run for layer {}: {}", plan.engine,
                                r_.self().name, cudnn_words(status)));

@@ -84,24 +84,12 @@ void check(cublasStatus_t status, const char* call,
 
 using CublasHandle = Handle<cublasHandle_t, cublasDestroy>;
 
-/// What all operations of a backend share.
-struct Context {
-  Precision precision = Precision::fp32;
-  bool deterministic = false;
+/// A stream, and scratch memory that its operations share: the use of one ends before the next.
+struct Lane {
   Stream stream;
-  CudnnHandle cudnn;
-  CublasHandle cublas;
-  std::unique_ptr<PlanStore> plans;
-  PackedWeights packed;
-  ParameterMemory parameters;
   std::size_t scratch_bytes = 0;  ///< the most that any operation asked for
   std::size_t staged_bytes = 0;   ///< the most that any stages there, before its workspace
-  DeviceMemory scratch;           ///< shared: an operation's use ends with its call
-  /// Batch norms in training, by batch size, that find the sums of their
-  /// channels in place of their statistics: the convolution that they read
-  /// leaves them there.
-  std::set<std::pair<int, NodeId>> summed;
-  DeviceMemory sums;  ///< a SumScratch
+  DeviceMemory scratch;
 
   void request_scratch(std::size_t workspace, std::size_t staged = 0) {
     scratch_bytes = std::max(scratch_bytes, staged + workspace);
@@ -109,10 +97,36 @@ struct Context {
   }
   /// What every operation has for a workspace, once all have asked.
   std::size_t workspace_room() const { return scratch_bytes - staged_bytes; }
+};
+
+/// What all operations of a backend share.
+struct Context {
+  Precision precision = Precision::fp32;
+  bool deterministic = false;
+  Lane main;          ///< the compute stream
+  Lane beside;        ///< weight gradients, from `fork` to `join`
+  CudnnHandle cudnn;  ///< on the compute stream
+  CublasHandle cublas;
+  std::unique_ptr<PlanStore> plans;
+  PackedWeights packed;
+  ParameterMemory parameters;
+  /// Batch norms in training, by batch size, that find the sums of their
+  /// channels in place of their statistics: the convolution that they read
+  /// leaves them there.
+  std::set<std::pair<int, NodeId>> summed;
+  DeviceMemory sums;  ///< a SumScratch, of the compute stream's
+  Event forked, joined;
+
+  /// What is queued beside from now on comes after all that is queued on the compute stream. In a
+  /// recording this takes the second stream in, and `join` brings it back.
+  void fork() { order(main, forked, beside); }
+  /// What is queued on the compute stream from now on comes after all that is queued beside.
+  void join() { order(beside, joined, main); }
   SumScratch* sum_scratch() {
     if (!sums) {
       sums = make_device_memory(sizeof(SumScratch));
-      check(cudaMemsetAsync(sums.get(), 0, sizeof(SumScratch), stream.get()), "cudaMemsetAsync");
+      check(cudaMemsetAsync(sums.get(), 0, sizeof(SumScratch), main.stream.get()),
+            "cudaMemsetAsync");
     }
     return static_cast<SumScratch*>(sums.get());
   }
@@ -124,6 +138,12 @@ struct Context {
   }
   float* gradient(const Graph& graph, ParameterId id) const {
     return parameters.gradients.data() + graph.parameter(id).offset;
+  }
+
+ private:
+  static void order(const Lane& first, const Event& between, const Lane& second) {
+    check(cudaEventRecord(between.get(), first.stream.get()), "cudaEventRecord");
+    check(cudaStreamWaitEvent(second.stream.get(), between.get(), 0), "cudaStreamWaitEvent");
   }
 };
 
@@ -140,7 +160,7 @@ struct OperationRequest : NodeRequest {
 
   bool has_residual() const { return self().inputs.size() == 2; }
   Element element() const { return element_of(self(), context); }
-  cudaStream_t stream() const { return context.stream.get(); }
+  cudaStream_t stream() const { return context.main.stream.get(); }
   ImageShape shape_of(NodeId id) const {
     const Shape s = graph.shape(id);
     return {batch, s.channels, s.height, s.width};

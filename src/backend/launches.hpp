@@ -98,6 +98,11 @@ struct Launch {
 
   bool is_convolution() const { return side > 0; }
   bool is_product() const { return flops > 0; }
+  /// It goes beside what follows: the gradient of a convolution's weights, and what becomes of it.
+  bool goes_beside() const {
+    return kind == LaunchKind::conv_weights || kind == LaunchKind::drop_channels ||
+           kind == LaunchKind::widen_gradients;
+  }
   bool uses(Tensor tensor) const { return has(reads, tensor) || has(writes, tensor); }
   /// A kernel of rueda's own that sums over the rows of a batch, by channel: its last block adds up
   /// what the others leave.

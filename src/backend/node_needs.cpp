@@ -20,6 +20,7 @@ struct Needs {
     if (adds()) needs.passes_gradient = 0b10;
     needs.workspace_bytes = window_bytes(r, precision);
     needs.keeps_input = needs.workspace_bytes == 0;
+    needs.goes_on = r.mode == Mode::train;
     return needs;
   }
   OperationNeeds operator()(const BatchNormNode& norm) const {

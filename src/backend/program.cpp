@@ -69,14 +69,26 @@ int Program::last_use_in_forward(NodeId node) const {
   return forward_time(readers.back());
 }
 
+/// One that goes on ends before the next that does, or after all others.
+int Program::end_of_backward(NodeId node) const {
+  NodeId last = node;
+  if (needs_[index(node)].goes_on)
+    while (last > 1 && !needs_[index(last - 1)].goes_on) --last;
+  return backward_time(last);
+}
+
 /// From the first to the last moment at which backward, or what it makes again, reads the output.
 Interval Program::use_in_backward(NodeId node) const {
   Interval use;
   const auto include = [&use](int time) { use = including(use, time); };
-  if (needs_[index(node)].keeps_output) include(backward_time(node));
+  const auto include_backward = [&](NodeId of) {
+    include(backward_time(of));
+    include(end_of_backward(of));
+  };
+  if (needs_[index(node)].keeps_output) include_backward(node);
   for (const NodeId reader : graph_.readers(node)) {
     const bool first = graph_.node(reader).inputs.front() == node;
-    if (needs_[index(reader)].keeps_input && first) include(backward_time(reader));
+    if (needs_[index(reader)].keeps_input && first) include_backward(reader);
     if (recompute_.repeats(reader)) include(backward_time(recompute_.before[index(reader)]));
   }
   if (recompute_.repeats(node)) include(backward_time(recompute_.before[index(node)]));
@@ -101,7 +113,7 @@ void Program::plan_activations() {
   for (NodeId node = 0; node <= graph_.logits(); ++node) {
     declare_activation(node);
     int last = forward_time(node);
-    if (mode_ == Mode::train) last = backward_time(node);
+    if (mode_ == Mode::train) last = end_of_backward(node);
     workspaces_.push_back(declare(needs_[index(node)].workspace_bytes, forward_time(node), last));
   }
 }
@@ -112,6 +124,14 @@ void Program::plan_gradients() {
   for (const GradientBuffer& g : gradients_.buffers)
     declare(backend_.activation_bytes(graph_, g.of, batch_), backward_time(g.from),
             backward_time(g.to));
+  for (NodeId node = 1; node <= graph_.logits(); ++node) {
+    const GradientRoute& g = gradients_.routes[index(node)];
+    const std::vector<int> read = g.sum >= 0 ? std::vector{g.sum} : g.incoming;
+    for (const int i : read) {
+      BufferLife& life = lives_[index(first_gradient_ + i)];
+      life.last = std::max(life.last, end_of_backward(node));
+    }
+  }
 }
 
 std::byte* Program::place(BufferId id) const {
@@ -178,15 +198,28 @@ void Program::repeat_before(NodeId node) {
 }
 
 void Program::backward(const std::function<void(std::size_t bucket)>& complete) {
+  Operation* going_on = nullptr;
+  const auto finish = [&] {
+    if (going_on != nullptr) going_on->finish_backward();
+    going_on = nullptr;
+  };
   for (NodeId node = graph_.logits(); node >= 1; --node) {
+    const bool goes_on = needs_[index(node)].goes_on;
+    if (goes_on) finish();
     repeat_before(node);
     timed(node, Pass::backward, [&] {
       sum_incoming(node);
       operations_[index(node)]->backward();
+      if (goes_on) going_on = operations_[index(node)].get();
+      if (profiles_) finish();  // a layer's time is that of all its work
     });
-    for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket)
-      if (completing_[bucket] == node) complete(bucket);
+    for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket) {
+      if (completing_[bucket] != node) continue;
+      finish();
+      complete(bucket);
+    }
   }
+  finish();
 }
 
 void Program::profile(const std::function<void()>& work) {

@@ -75,8 +75,10 @@ class Program {
   BufferId declare(std::size_t bytes, int first, int last);
   int forward_time(NodeId node) const noexcept { return node; }
   int loss_time() const noexcept { return int(graph_.nodes().size()); }
+  /// When its backward begins.
   int backward_time(NodeId node) const noexcept { return 2 * loss_time() - node; }
   int last_use_in_forward(NodeId node) const;
+  int end_of_backward(NodeId node) const;
   Interval use_in_backward(NodeId node) const;
   void declare_activation(NodeId node);
   void repeat_before(NodeId node);

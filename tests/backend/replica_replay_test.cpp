@@ -104,6 +104,32 @@ TEST_CASE("announcements: once a bucket and step, in recorded steps too", "[back
   }
 }
 
+/// Of the last of two micro-batches: what the first left must not be measured.
+float part_squares(Precision precision, bool in_buckets) {
+  const Graph graph = small_projection(kReplayedSide);
+  const ImageSet images = random_images(8);
+  ReplicaBench bench(graph, images, some_parameters(graph), {4}, {}, repeatable_variant(),
+                     precision);
+  bench.replica().measure_norms(true);
+  if (in_buckets) bench.replica().announce_buckets(end_of_each_parameter(graph));
+  for (const Indices& indices : {Indices{0, 1, 2, 3}, Indices{4, 5, 6, 7}}) {
+    bench.load(indices);
+    bench.replica().compute(kScale);
+  }
+  bench.replica().read_step_sums();
+  bench.backend().finish();
+  return bench.replica().step_sums().part_squares;
+}
+
+void check_part_squares(Precision precision) {
+  const float whole = part_squares(precision, false);
+  CHECK(whole > 0);
+  CHECK(part_squares(precision, true) == whole);
+}
+
+TEST_CASE_OF_PRECISION("announcements: gradients are measured when they are complete",
+                       "[backend][replica]", check_part_squares)
+
 TEST_CASE("announcements: more than there are counters are refused", "[backend][replica]") {
   const Graph graph = small_option_a(quick_image_size());
   const ImageSet images = random_images(2);

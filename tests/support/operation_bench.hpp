@@ -191,6 +191,7 @@ class OperationBench {
     std::vector<std::vector<std::byte>> before;
     for (const GuardedBuffer* b : only_read) before.push_back(b->read());
     operation_->backward();
+    operation_->finish_backward();
     backend_->announce(0);  // a bucket with this gradient is complete: it is in the arena
     backend_->finish();
     for (std::size_t i = 0; i < only_read.size(); ++i)

@@ -41,6 +41,9 @@ struct OperationNeeds {
   unsigned passes_gradient = 0;
   /// Backward can add what another reader of its first input contributed to that one's gradient.
   bool adds_to_gradient = false;
+  /// Backward goes on beside that of later nodes, until `finish_backward`: till then it reads all
+  /// that it needs, and this node's slices of the gradient arena are not complete.
+  bool goes_on = false;
 };
 
 /// Where an operation's tensors lie. Unused pointers are null.
@@ -69,6 +72,8 @@ class Operation {
   virtual void recompute() { forward(); }
   /// Overwrites the input gradients and this node's slices of the gradient arena.
   virtual void backward() = 0;
+  /// What comes after it finds a backward that goes on (OperationNeeds) at its end.
+  virtual void finish_backward() {}
   /// Computes one product alone, without what comes before and after it, from
   /// whatever lies in its memory. False: there is none.
   virtual bool run(Product) { return false; }
