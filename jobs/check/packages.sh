@@ -126,7 +126,8 @@ contents() { # root
 }
 
 remove_both() { # folder of the release
-  in_root "$1/try" apt-get purge -y rueda rueda-doc python3-jinja2 python3-matplotlib python3-numpy python3-pandas &&
+  in_root "$1/try" apt-get purge -y rueda rueda-doc python3-jinja2 python3-matplotlib python3-munkres python3-numpy \
+    python3-pandas &&
     in_root "$1/try" apt-get autoremove --purge -y -o APT::AutoRemove::SuggestsImportant=false &&
     diff <(contents "$1/bare") <(contents "$1/try")
 }
