@@ -52,6 +52,30 @@ fs::path temporary_name(const fs::path& target) {
   return target.parent_path() / (prefix + std::to_string(std::random_device()()));
 }
 
+/// Writes little pieces to an open file together.
+class PieceWriter {
+ public:
+  PieceWriter(const OpenFile& file, const fs::path& path) : file_(file), path_(path) {}
+
+  void write(std::string_view text) {
+    if (waiting_.size() + text.size() > kMostWaiting) flush();
+    if (text.size() > kMostWaiting) return write_all(file_.fd(), path_, text);
+    waiting_ += text;
+  }
+
+  void flush() {
+    write_all(file_.fd(), path_, waiting_);
+    waiting_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kMostWaiting = 1 << 16;
+
+  const OpenFile& file_;
+  const fs::path& path_;
+  std::string waiting_;
+};
+
 /// A new file that is removed again unless it was renamed. Nobody can have laid
 /// a link in its way: its name is not known before, and it must not exist.
 class TemporaryFile {
@@ -66,17 +90,8 @@ class TemporaryFile {
     if (!renamed_) ::unlink(name_.c_str());
   }
 
-  /// Little pieces go to the file together.
-  void write(std::string_view text) {
-    if (waiting_.size() + text.size() > kMostWaiting) flush();
-    if (text.size() > kMostWaiting) return write_all(file_.fd(), target_, text);
-    waiting_ += text;
-  }
-
-  void flush() {
-    write_all(file_.fd(), target_, waiting_);
-    waiting_.clear();
-  }
+  void write(std::string_view text) { pieces_.write(text); }
+  void flush() { pieces_.flush(); }
 
   void rename_to_target() {
     flush();
@@ -87,12 +102,10 @@ class TemporaryFile {
   }
 
  private:
-  static constexpr std::size_t kMostWaiting = 1 << 16;
-
   fs::path target_;
   fs::path name_;
   OpenFile file_;
-  std::string waiting_;
+  PieceWriter pieces_{file_, target_};
   bool renamed_ = false;
 };
 
@@ -236,10 +249,16 @@ void flush_directory(const fs::path& directory) {
   if (file.fd() >= 0) ::fsync(file.fd());
 }
 
-void append_to_file(const fs::path& path, std::string_view text) {
+void append_to_file(const fs::path& path, const std::function<void(const TextSink&)>& write) {
   const OpenFile file = open_regular(path, 0);
-  write_all(file.fd(), path, text);
+  PieceWriter pieces(file, path);
+  write([&pieces](std::string_view text) { pieces.write(text); });
+  pieces.flush();
   if (::fsync(file.fd()) != 0) fail(path, "flushing", errno);
+}
+
+void append_to_file(const fs::path& path, std::string_view text) {
+  append_to_file(path, [text](const TextSink& put) { put(text); });
 }
 
 void InputFile::require_kind() const {

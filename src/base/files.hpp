@@ -71,8 +71,11 @@ std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& err
 /// Makes new names in a directory survive a crash of the machine, where the file system can.
 void flush_directory(const fs::path& directory);
 
-/// Appends to a file that is there, and flushes it. Refuses what
-/// open_to_append refuses. Throws RunError naming path and reason.
+/// Appends what `write` gives to its sink to a file that is there, and flushes it. Refuses what
+/// open_to_append refuses. Throws RunError naming path and reason, and what `write` throws.
+void append_to_file(const fs::path& path, const std::function<void(const TextSink&)>& write);
+
+/// The same for a text that is there.
 void append_to_file(const fs::path& path, std::string_view text);
 
 /// What a reader wants: a text, safetensors weights, a tar archive of a data set,

@@ -73,6 +73,11 @@ OverRanks over_ranks(const std::vector<RankFigures>& ranks) {
 struct BucketTimes {
   std::vector<double> queued, busy, wait, transfer, add;
 
+  explicit BucketTimes(std::size_t records) {
+    for (std::vector<double>* times : {&queued, &busy, &wait, &transfer, &add})
+      times->reserve(records);
+  }
+
   void add_record(const BucketRecord& r) {
     queued.push_back(r.begin - r.ready);
     busy.push_back(r.end - r.begin);
@@ -94,8 +99,9 @@ struct BucketTimes {
 std::vector<BucketFigures> bucket_figures(const EpochRecord& epoch, const RunRecord& run) {
   if (epoch.released) return epoch.all_steps.buckets;
   std::vector<BucketTimes> times;
+  const std::size_t records = epoch.bucket_records.size() * epoch.steps;
   for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
-    times.resize(std::max<std::size_t>(times.size(), r.bucket + 1));
+    while (times.size() <= r.bucket) times.emplace_back(records);
     times[r.bucket].add_record(r);
   }
   std::vector<BucketFigures> buckets = values_of(times, &BucketTimes::figures);
@@ -130,15 +136,17 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
     epoch.of_ranks.push_back(rank_figures(epoch.step_records[rank], rank, run.global_batch));
   epoch.phases = spread_over(epoch.of_ranks);
   epoch.over_ranks = over_ranks(epoch.of_ranks);
-  epoch.full_step = break_down(one, run.global_batch, StepKind::full);
-  epoch.partial_step = break_down(one, run.global_batch, StepKind::partial);
-  epoch.all_steps = all_steps(one, run);
   epoch.efficiency = efficiency_seconds(epoch);
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
+  epoch.all_steps.buckets = bucket_figures(epoch, run);
   epoch.step_records = {};
   epoch.bucket_records = {};
   epoch.clocks = {};
   epoch.released = true;
+  // What follows takes the sums, so the steps of many ranks are added up once.
+  epoch.full_step = break_down(one, run.global_batch, StepKind::full);
+  epoch.partial_step = break_down(one, run.global_batch, StepKind::partial);
+  epoch.all_steps = all_steps(one, run);
 }
 
 namespace {

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
+#include <fmt/compile.h>
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
@@ -92,15 +94,70 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   return true;
 }
 
-/// They are the step's, so rank 0 alone has them; empty where they were not measured.
-std::string norms_cells(const StepNorms& norms, std::size_t rank) {
-  if (rank > 0 || !norms.measured()) return ",,";
-  return fmt::format("{},{},{}", norms.parts, norms.part_norm2, norms.gradient_norm2);
-}
+/// The cells of a line of steps.csv, each with the comma or the line end behind it. A thousand
+/// ranks have a million in an epoch, so no format text is read for each, and a number that was in
+/// the line before keeps its text: zero, the loss and the learning rate are alike on all ranks.
+class StepsRow {
+ public:
+  /// Valid until the next call.
+  std::string_view text(const StepRecord& s, std::size_t rank) {
+    cell_ = cells_.data();
+    end_ = line_.data();
+    for (const std::uint64_t count :
+         {std::uint64_t(s.epoch), std::uint64_t(s.step), std::uint64_t(rank),
+          std::uint64_t(s.samples), std::uint64_t(s.global_samples)})
+      put(count);
+    put(s.seconds);
+    for (const double seconds : s.phases) put(seconds);
+    for (const double value : {s.all_reduce_busy, s.all_reduce_add, s.train_loss, s.train_accuracy,
+                               s.learning_rate, s.prepare_busy, s.copy_busy})
+      put(value);
+    put(s.copy_bytes);
+    put(s.all_reduce_wait);
+    put_norms(s.norms, rank);
+    end_[-1] = '\n';
+    return {line_.data(), end_};
+  }
 
-void write_rows(const std::filesystem::path& path, const std::string& text, bool first) {
-  if (first) return write_output(path, text);
-  append_to_file(path, text);
+ private:
+  struct Cell {
+    std::uint64_t bits = 0;
+    std::size_t length = 0;  // 0: none yet
+    std::array<char, 32> text;
+  };
+  static constexpr std::size_t kCells = 18 + kPhases;
+
+  template <typename Number>
+  void put(Number number) {
+    Cell& cell = *cell_++;
+    const auto bits = std::bit_cast<std::uint64_t>(number);
+    if (cell.length == 0 || cell.bits != bits) {
+      char* end = fmt::format_to(cell.text.data(), FMT_COMPILE("{},"), number);
+      cell.bits = bits;
+      cell.length = std::size_t(end - cell.text.data());
+    }
+    end_ = std::copy_n(cell.text.data(), cell.length, end_);
+  }
+
+  /// They are the step's, so rank 0 alone has them; empty where they were not measured.
+  void put_norms(const StepNorms& norms, std::size_t rank) {
+    if (rank > 0 || !norms.measured()) {
+      end_ = std::ranges::copy(std::string_view(",,,"), end_).out;
+      return;
+    }
+    for (const double norm : {norms.parts, norms.part_norm2, norms.gradient_norm2}) put(norm);
+  }
+
+  std::array<Cell, kCells> cells_;
+  std::array<char, kCells * sizeof(Cell::text)> line_;
+  Cell* cell_ = nullptr;
+  char* end_ = nullptr;
+};
+
+void write_rows(const std::filesystem::path& path, bool first,
+                const std::function<void(const TextSink&)>& write) {
+  if (first) return write_output(path, write);
+  append_to_file(path, write);
 }
 
 bool is_finite(const Json& value) {
@@ -137,27 +194,21 @@ std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run
 }
 
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
-  std::string text;
-  if (first) text = steps_header();
-  const auto& ranks = epoch.step_records;
-  for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const StepRecord& s = ranks[rank].at(i);
-      fmt::format_to(
-          std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", s.epoch,
-          s.step, rank, s.samples, s.global_samples, s.seconds, fmt::join(s.phases, ","),
-          s.all_reduce_busy, s.all_reduce_add, s.train_loss, s.train_accuracy, s.learning_rate,
-          s.prepare_busy, s.copy_busy, s.copy_bytes, s.all_reduce_wait, norms_cells(s.norms, rank));
-    }
-  }
-  write_rows(path, text, first);
+  write_rows(path, first, [&](const TextSink& put) {
+    if (first) put(steps_header());
+    StepsRow row;
+    const auto& ranks = epoch.step_records;
+    for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i)
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+        put(row.text(ranks[rank].at(i), rank));
+  });
 }
 
 void append_ranks_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
-  std::string text;
-  if (first) text = ranks_header();
-  for (const RankFigures& rank : epoch.of_ranks) text += ranks_row(epoch, rank);
-  write_rows(path, text, first);
+  write_rows(path, first, [&](const TextSink& put) {
+    if (first) put(ranks_header());
+    for (const RankFigures& rank : epoch.of_ranks) put(ranks_row(epoch, rank));
+  });
 }
 
 void copy_rows(const std::filesystem::path& from, const std::filesystem::path& to,

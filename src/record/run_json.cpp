@@ -1,5 +1,6 @@
 #include "record/run_json.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "record/aggregation.hpp"
@@ -174,13 +175,15 @@ Json frame_json(const RunRecord& run) {
 
 /// The text of a value so many levels inside the document. A text in JSON has
 /// no line ends of its own.
-std::string text_inside(const Json& value, std::size_t levels) {
-  std::string text;
-  for (const char c : text_of(value, 2)) {
-    text += c;
-    if (c == '\n') text.append(2 * levels, ' ');
+void put_inside(const TextSink& put, const Json& value, std::size_t levels) {
+  const std::string text = text_of(value, 2);
+  const std::string indent(2 * levels, ' ');
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t line = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    put(rest.substr(0, line));
+    rest.remove_prefix(line);
+    if (!rest.empty()) put(indent);
   }
-  return text;
 }
 
 /// A document takes many times the memory of its text, and a run has many
@@ -190,7 +193,7 @@ void put_epochs(const TextSink& put, const RunRecord& run) {
   std::string_view before = "[\n    ";
   for (const EpochRecord& e : run.epochs) {
     put(before);
-    put(text_inside(epoch_json(e, run), 2));
+    put_inside(put, epoch_json(e, run), 2);
     before = ",\n    ";
   }
   put("\n  ]");
@@ -205,7 +208,7 @@ void put_json(const TextSink& put, const RunRecord& run) {
     if (name == kEpochsName)
       put_epochs(put, run);
     else
-      put(text_inside(value, 1));
+      put_inside(put, value, 1);
     before = ",\n  ";
   }
   put("\n}\n");

@@ -74,8 +74,8 @@ void Console::on_epoch(RunRecord& run) {
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(), first);
   release_steps(run.epochs.back(), run);
   append_ranks_csv(directory / kRanksCsvName, run.epochs.back(), first);
-  append_to_file(directory / kEpochsCsvName, epochs_csv(std::span(run.epochs).last(1), run, false));
   drop_rows(run.epochs);
+  append_to_file(directory / kEpochsCsvName, epochs_csv(std::span(run.epochs).last(1), run, false));
   const double now = steady_seconds();
   if (!pace_.due(finished, now)) return;
   write_run_json(directory / kRunJsonName, run);

@@ -113,6 +113,8 @@ MUTATIONS = [
     ("src/base/statistics.cpp", "algbw * 2 * (p - 1) / p", "algbw * (p - 1) / p", UNIT),
     ("src/base/statistics.cpp", "quantile_of_sorted(sorted, 0.9)", "quantile_of_sorted(sorted, 0.95)", UNIT),
     ("src/base/statistics.cpp", "double(sorted.size() - 1)", "double(sorted.size())", UNIT),
+    ("src/base/statistics.cpp", "? ~bits : bits | kSign", "? bits : bits | kSign", UNIT),
+    (R + "rows_csv.cpp", " || cell.bits != bits", "", UNIT),
     (R + "aggregation.cpp", "return s.busy - s.wait - s.add;", "return s.busy - s.wait;", UNIT),
     (R + "epoch_figures.cpp", "s.phases[std::size_t(Phase::all_reduce)]", "0", UNIT),
     (R + "aggregation.cpp", "longest = std::max(longest, seconds);", "longest = seconds;", UNIT),

@@ -117,6 +117,14 @@ TEST_CASE("what is appended to is a regular file", "[files]") {
   CHECK(content(path) == "abab");
   append_to_file(path, "c");
   CHECK(content(path) == "ababc");
+  const std::string long_piece(100'000, 'x');
+  append_to_file(path, [&](const TextSink& put) {
+    for (const char* piece : {"d", "", "e"}) put(piece);
+    put(long_piece);
+    put("f");
+  });
+  CHECK(content(path) == "ababcde" + long_piece + "f");
+  fs::resize_file(path, 5);
   CHECK_THROWS_AS(append_to_file(scratch.path() / "none", "x"), RunError);
   fs::create_hard_link(path, scratch.path() / "other");
   for (const fs::path& name : {path, scratch.path() / "other"}) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -605,4 +606,36 @@ TEST_CASE("steps.csv grows by epochs from a new file on", "[run_json]") {
   for (const EpochRecord& epoch : run.epochs) append_steps_csv(path, epoch, epoch.epoch == 1);
   CHECK(content(path) == steps_csv(run));
   CHECK_THROWS_AS(append_steps_csv(folder.path() / "none.csv", run.epochs[1], false), RunError);
+}
+
+TEST_CASE("a cell of steps.csv is the shortest text of its number, whatever the line before had",
+          "[run_json]") {
+  const std::vector<double> awkward = {0,    -0.0, 1e-4,     1e-5,   1.0 / 3, -2.5e-310, 1e15,
+                                       1e16, 1e22, 123456.0, 1e-300, NAN,     INFINITY};
+  EpochRecord epoch;
+  epoch.step_records.resize(3);
+  for (std::size_t i = 0; i < awkward.size(); ++i) {
+    StepRecord step;
+    step.step = std::uint32_t(i + 1);
+    step.train_loss = awkward[i];  // alike on all ranks
+    step.norms = {1, double(1 + i % 2), awkward[i], 2};
+    for (auto& rank : epoch.step_records) {
+      step.seconds = awkward[(i * 5 + std::size_t(&rank - epoch.step_records.data())) % 13];
+      step.copy_bytes = std::numeric_limits<std::uint64_t>::max() - i % 3;
+      rank.push_back(step);
+    }
+  }
+  RunRecord run;
+  run.epochs.push_back(epoch);
+  const auto lines = split_words(steps_csv(run), '\n');
+  REQUIRE(lines.size() == 2 + 3 * awkward.size());
+  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+    const std::size_t rank = (i - 1) % 3;
+    const StepRecord& s = epoch.step_records[rank][(i - 1) / 3];
+    const std::string norms = rank > 0 ? ",,"
+                                       : fmt::format("{},{},{}", s.norms.parts, s.norms.part_norm2,
+                                                     s.norms.gradient_norm2);
+    CHECK(lines[i] == fmt::format("0,{},{},0,0,{},0,0,0,0,0,0,0,0,0,0,{},0,0,0,0,{},0,{}", s.step,
+                                  rank, s.seconds, s.train_loss, s.copy_bytes, norms));
+  }
 }

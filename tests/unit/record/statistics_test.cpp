@@ -1,10 +1,12 @@
 #include "base/statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include <catch2/catch.hpp>
 
+#include "base/random.hpp"
 #include "record/aggregation.hpp"
 #include "record/run_pace.hpp"
 #include "record/run_status.hpp"
@@ -35,6 +37,17 @@ EpochRecord two_ranks() {
   e.step_records = {{step_of(128, 1), step_of(128, 2), step_of(40, 8)},
                     {step_of(128, 3), step_of(128, 1), step_of(40, 4)}};
   return e;
+}
+
+/// Times; times of which many are equal; of both signs and zero; of every size.
+double made_value(int kind, std::size_t i) {
+  const std::uint64_t bits = random_bits(7, i);
+  const double time = 0.1 + 0.01 * double(bits % 1'000'003) / 1'000'003;
+  if (kind == 0) return time;
+  if (kind == 1) return bits % 3 == 0 ? 0.0 : 0.25 * double(bits % 4);
+  if (kind == 2) return time - 0.105;
+  const double value = std::ldexp(time, int(bits >> 40) % 1000 - 1070);
+  return (bits & 1) != 0 ? value : -value;
 }
 
 /// Before the sum, waiting for it, and after it.
@@ -78,6 +91,29 @@ TEST_CASE("statistics: the spread of values, and bandwidth by its definitions", 
   CHECK(four->busbw == 3);
   CHECK_FALSE(bandwidth(4e9, 2, 1));
   CHECK_FALSE(bandwidth(4e9, 0, 4));
+}
+
+TEST_CASE("statistics: many values have the spread and the quantiles of their order",
+          "[statistics]") {
+  const int kind = GENERATE(range(0, 4));
+  const std::size_t count = GENERATE(2047, 2048, 5001);  // on both sides of the change of sorts
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(made_value(kind, i));
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  CAPTURE(kind, count);
+  const Spread spread = spread_of(values);
+  CHECK(spread.min == sorted.front());
+  CHECK(spread.mean == sum_of(sorted) / double(count));  // in this order, to the last bit
+  CHECK(spread.median == (sorted[(count - 1) / 2] + sorted[count / 2]) / 2);
+  CHECK(spread.max == sorted.back());
+  for (const double q : {0.0, 0.1, 0.5, 0.9}) {
+    const double position = q * double(count - 1);
+    const auto below = std::size_t(position);
+    const double share = position - double(below);
+    CHECK(quantile(values, q) == sorted[below] + share * (sorted[below + 1] - sorted[below]));
+  }
+  CHECK(quantile(values, 1) == sorted.back());
 }
 
 TEST_CASE("aggregation: full and partial steps apart", "[statistics]") {
