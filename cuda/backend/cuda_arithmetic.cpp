@@ -37,7 +37,13 @@ void CudaBackend::write_step_sums(StepSums* to, const LossSums* sums,
 
 void CudaBackend::sgd_update(std::span<float> values, std::span<float> velocities,
                              std::span<const float> gradients, const kernels::SgdStep& step) {
-  cuda::sgd_update(values.data(), velocities.data(), gradients.data(),
+  const std::span<float> arena = context_.parameters.gradients;
+  NarrowGradients narrow;
+  if (lies_in(gradients, arena)) {
+    const auto begin = std::size_t(gradients.data() - arena.data());
+    narrow = context_.packed.left_gradients({begin, begin + gradients.size()});
+  }
+  cuda::sgd_update(values.data(), velocities.data(), gradients.data(), narrow,
                    context_.packed.copy_of(values.data()), values.size(), step, stream());
 }
 
@@ -67,7 +73,6 @@ std::uint64_t CudaBackend::nonfinite(std::span<const float> values) {
 
 void CudaBackend::square_sums(std::span<const float> values, std::span<const std::size_t> ends,
                               std::span<double> to) {
-  context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
   cuda::square_sums(values.data(), ends, to.data(), context_.sum_scratch(), stream());
 }
 

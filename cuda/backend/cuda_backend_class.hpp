@@ -55,6 +55,10 @@ class CudaBackend final : public Backend {
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override;
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
                      const std::byte* b) override;
+  void leave_gradients(bool left) override { context_.packed.leave_gradients(left); }
+  void complete_gradients() override {
+    context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
+  }
   void pack_parameters() override { context_.packed.pack_all(graph_, stream()); }
   void pack_updated() override { context_.packed.pack_padded(graph_, stream()); }
 

@@ -38,7 +38,6 @@ std::vector<double> CudaBackend::take_ticks() {
 }
 
 void CudaBackend::announce(std::size_t bucket) {
-  context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
   count_up(static_cast<std::uint64_t*>(counts_.get()), announcements(), bucket, stream());
 }
 

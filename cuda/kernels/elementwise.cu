@@ -1,6 +1,9 @@
+#include <span>
+#include <vector>
+
 #include "base/bfloat16.hpp"
 #include "base/element_hash.hpp"
-#include "cuda/kernels/launch.cuh"
+#include "cuda/kernels/slices.cuh"
 #include "kernels/batch_norm.hpp"
 
 // Packs of 16 bytes, several at once, where memory traffic is all that counts;
@@ -11,11 +14,15 @@ namespace {
 
 using kernels::Bfloat16;
 
+constexpr int kUpdatedPacks = 2;
+
+/// Gradients are fp32 or bf16.
+template <typename Gradient>
 struct SgdUpdate {
-  static constexpr int kPacks = 2;
+  static constexpr int kPacks = kUpdatedPacks;
   float* values;
   float* velocities;
-  const float* gradients;
+  const Gradient* gradients;
   Bfloat16* packed;  ///< gets the new values, rounded; null: not wanted
   kernels::SgdStep rule;
 
@@ -23,7 +30,7 @@ struct SgdUpdate {
   __device__ void run(PackPlaces at) const {
     auto w = load_packs<float, width, packs>(values, at);
     auto v = load_packs<float, width, packs>(velocities, at);
-    const auto g = load_packs<float, width, packs>(gradients, at);
+    const auto g = load_packs<Gradient, width, packs>(gradients, at);
     each_element<width, packs>([&](int k, int i) {
       kernels::sgd_update(w.of[k].values[i], v.of[k].values[i], g.at(k, i), rule);
     });
@@ -33,6 +40,20 @@ struct SgdUpdate {
     Packs<Bfloat16, width, packs> narrow;
     each_element<width, packs>([&](int k, int i) { narrow.set(k, i, w.at(k, i)); });
     narrow.store(packed, at);
+  }
+};
+
+/// What an update changes, from element `begin` on by `at`.
+struct UpdatedArrays {
+  float* values;
+  float* velocities;
+  Bfloat16* packed;  ///< or null
+
+  template <typename Gradient>
+  __device__ SgdUpdate<Gradient> at(std::size_t begin, const Gradient* gradients,
+                                    const kernels::SgdStep& rule) const {
+    Bfloat16* const copy = packed == nullptr ? nullptr : packed + begin;
+    return {values + begin, velocities + begin, gradients + begin, copy, rule};
   }
 };
 
@@ -101,79 +122,89 @@ void queue_sum(const float* values, std::size_t count, std::uint64_t* sum, cudaS
   launch(&sum_shares<share>, count, stream, values, count, reinterpret_cast<Sum*>(sum));
 }
 
-/// A row of blocks for each slice. `before` elements lie before the first pack of the arrays.
 template <int width>
 __global__ void __launch_bounds__(kBlockThreads, 4)
-    widen_slices(Widen arrays, std::size_t before, Slices slices) {
-  const auto [begin, count] = slices.at[blockIdx.y];
-  const std::size_t own = (before - begin) % width;
-  run_packs<width>(count, own < count ? own : count, Widen{arrays.to + begin, arrays.from + begin});
+    widen_slices(Widen arrays, std::size_t before, SliceBlocks<Slice> slices) {
+  const unsigned k = slices.mine();
+  const std::size_t begin = slices.at[k].begin;
+  run_slice<width>(slices, k, before, Widen{arrays.to + begin, arrays.from + begin});
 }
 
-/// An update by LARS, as a kernel takes it by value: with as many tensors as parameters have room
-/// for.
-struct LarsWork {
-  static constexpr std::size_t kMost = 150;
-  SgdUpdate arrays;
-  kernels::LarsStep step;
-  const double* value_squares;
-  const double* gradient_squares;
-  LarsTensor tensors[kMost];
-
-  __device__ SgdUpdate of(unsigned k) const {
-    const std::size_t begin = tensors[k].begin;
-    Bfloat16* packed = arrays.packed == nullptr ? nullptr : arrays.packed + begin;
-    return {arrays.values + begin, arrays.velocities + begin, arrays.gradients + begin, packed,
-            kernels::lars_step(step, tensors[k].adapted, value_squares[k], gradient_squares[k])};
-  }
+/// Neighbouring gradients that lie in one array.
+struct GradientSlice {
+  std::size_t begin;
+  std::size_t count;
+  bool narrow;
 };
 
-/// A row of blocks for each tensor. `before` as in widen_slices.
+/// All slices from 0 up to `count`: those of `narrow`, and what lies between them.
+std::vector<GradientSlice> gradient_slices(std::span<const Slice> narrow, std::size_t count) {
+  std::vector<GradientSlice> slices;
+  std::size_t end = 0;
+  for (const Slice& slice : narrow) {
+    slices.push_back({end, slice.begin - end, false});
+    slices.push_back({slice.begin, slice.count, true});
+    end = slice.begin + slice.count;
+  }
+  slices.push_back({end, count - end, false});
+  return slices;
+}
+
 template <int width>
 __global__ void __launch_bounds__(kBlockThreads, 4)
-    update_tensors(LarsWork work, std::size_t before) {
-  const std::size_t count = work.tensors[blockIdx.y].count;
-  const std::size_t own = (before - work.tensors[blockIdx.y].begin) % width;
-  run_packs<width>(count, own < count ? own : count, work.of(blockIdx.y));
+    update_slices(UpdatedArrays arrays, const float* gradients, const Bfloat16* narrow,
+                  kernels::SgdStep rule, std::size_t before, SliceBlocks<GradientSlice> slices) {
+  const unsigned k = slices.mine();
+  const std::size_t begin = slices.at[k].begin;
+  if (slices.at[k].narrow)
+    run_slice<width>(slices, k, before, arrays.at(begin, narrow, rule));
+  else
+    run_slice<width>(slices, k, before, arrays.at(begin, gradients, rule));
+}
+
+/// Squares are by tensor.
+template <int width>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    update_tensors(UpdatedArrays arrays, const float* gradients, kernels::LarsStep step,
+                   const double* value_squares, const double* gradient_squares, std::size_t before,
+                   SliceBlocks<LarsTensor> tensors) {
+  const unsigned k = tensors.mine();
+  const auto rule =
+      kernels::lars_step(step, tensors.at[k].adapted, value_squares[k], gradient_squares[k]);
+  run_slice<width>(tensors, k, before, arrays.at(tensors.at[k].begin, gradients, rule));
 }
 
 }  // namespace
 
-void sgd_update(float* values, float* velocities, const float* gradients, Bfloat16* packed,
-                std::size_t count, const kernels::SgdStep& step, cudaStream_t stream) {
-  const SgdUpdate update{values, velocities, gradients, packed, step};
+void sgd_update(float* values, float* velocities, const float* gradients,
+                const NarrowGradients& narrow, Bfloat16* packed, std::size_t count,
+                const kernels::SgdStep& step, cudaStream_t stream) {
+  const UpdatedArrays arrays{values, velocities, packed};
+  const std::vector<GradientSlice> slices = gradient_slices(narrow.slices, count);
   const std::size_t before =
-      elements_before_packs_of<kWide<float>>(values, velocities, gradients, packed);
-  with_width<float>(before != kNoPacks,
-                    [&](auto width) { for_each_pack<width>(count, before, update, stream); });
+      elements_before_packs_of<kWide<float>>(values, velocities, gradients, narrow.values, packed);
+  with_width<float>(before != kNoPacks, [&](auto width) {
+    for_slices<GradientSlice>(slices, width, kUpdatedPacks, [&](const auto& some, std::size_t) {
+      launch_blocks(&update_slices<width>, dim3(some.blocks), dim3(kBlockThreads), stream, arrays,
+                    gradients, narrow.values, step, before, some);
+    });
+  });
 }
 
-/// So many blocks for each tensor that one thread of the longest takes its packs once.
 void lars_update(const LarsSlice& slice, Bfloat16* packed, const kernels::LarsStep& step,
                  cudaStream_t stream) {
-  LarsWork work{
-      .arrays = {slice.values.data(), slice.velocities.data(), slice.gradients.data(), packed, {}},
-      .step = step,
-      .value_squares = nullptr,
-      .gradient_squares = nullptr,
-      .tensors = {}};
-  const std::size_t before = elements_before_packs_of<kWide<float>>(
-      work.arrays.values, work.arrays.velocities, work.arrays.gradients, packed);
-  for (std::size_t first = 0; first < slice.tensors.size(); first += LarsWork::kMost) {
-    const auto some =
-        slice.tensors.subspan(first).first(std::min(slice.tensors.size() - first, LarsWork::kMost));
-    std::ranges::copy(some, work.tensors);
-    work.value_squares = &slice.value_squares[first];
-    work.gradient_squares = &slice.gradient_squares[first];
-    const std::size_t longest = std::ranges::max(some, {}, &LarsTensor::count).count;
-    if (longest == 0) continue;
-    with_width<float>(before != kNoPacks, [&](auto width) {
-      const std::size_t one = std::size_t{kBlockThreads} * width * SgdUpdate::kPacks;
-      const dim3 blocks(unsigned(std::min(pieces(longest, one), kMaxBlocks)),
-                        unsigned(some.size()));
-      launch_blocks(&update_tensors<width>, blocks, dim3(kBlockThreads), stream, work, before);
-    });
-  }
+  const UpdatedArrays arrays{slice.values.data(), slice.velocities.data(), packed};
+  const float* gradients = slice.gradients.data();
+  const std::size_t before =
+      elements_before_packs_of<kWide<float>>(arrays.values, arrays.velocities, gradients, packed);
+  with_width<float>(before != kNoPacks, [&](auto width) {
+    const auto queue = [&](const auto& some, std::size_t first) {
+      launch_blocks(&update_tensors<width>, dim3(some.blocks), dim3(kBlockThreads), stream, arrays,
+                    gradients, step, &slice.value_squares[first], &slice.gradient_squares[first],
+                    before, some);
+    };
+    for_slices(slice.tensors, width, kUpdatedPacks, queue);
+  });
 }
 
 void weigh_statistics(float* to, const float* from, const float* values_per_image,
@@ -214,16 +245,13 @@ void to_fp32(float* to, const Bfloat16* from, std::size_t count, cudaStream_t st
   });
 }
 
-/// So many blocks for each slice that one thread of the longest takes its packs once.
-void to_fp32(float* to, const Bfloat16* from, const Slices& slices, cudaStream_t stream) {
-  std::size_t longest = 0;
-  for (unsigned i = 0; i < slices.size; ++i) longest = std::max(longest, slices.at[i].count);
-  if (longest == 0) return;
+void to_fp32(float* to, const Bfloat16* from, std::span<const Slice> slices, cudaStream_t stream) {
   const std::size_t before = elements_before_packs_of<kWide<Bfloat16>>(to, from);
   with_width<Bfloat16>(before != kNoPacks, [&](auto width) {
-    const std::size_t blocks = pieces(longest, std::size_t{kBlockThreads} * width * Widen::kPacks);
-    launch_blocks(&widen_slices<width>, dim3(unsigned(std::min(blocks, kMaxBlocks)), slices.size),
-                  dim3(kBlockThreads), stream, Widen{to, from}, before, slices);
+    for_slices(slices, width, Widen::kPacks, [&](const auto& some, std::size_t) {
+      launch_blocks(&widen_slices<width>, dim3(some.blocks), dim3(kBlockThreads), stream,
+                    Widen{to, from}, before, some);
+    });
   });
 }
 

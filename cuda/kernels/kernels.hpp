@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <typeinfo>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
@@ -62,24 +63,29 @@ void add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count, cud
 /// to[i] = from[i].
 void to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count, cudaStream_t stream);
 
-/// Parts of an array, which a kernel takes by value: as many as parameters have room for.
-struct Slices {
-  static constexpr unsigned kMost = 240;
-  struct Slice {
-    std::size_t begin;
-    std::size_t count;
-  };
-  unsigned size = 0;
-  Slice at[kMost];
+/// Neighbouring elements of an array.
+struct Slice {
+  std::size_t begin;
+  std::size_t count;
 };
-/// The same for slices of both arrays, in one launch.
-void to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices, cudaStream_t stream);
+/// The same for slices of both arrays, in one launch where they are not hundreds.
+void to_fp32(float* to, const kernels::Bfloat16* from, std::span<const Slice> slices,
+             cudaStream_t stream);
 
-/// kernels::sgd_update on every element. `packed`, unless null, gets the new values, rounded.
-void sgd_update(float* values, float* velocities, const float* gradients, kernels::Bfloat16* packed,
-                std::size_t count, const kernels::SgdStep& step, cudaStream_t stream);
+/// Gradients that a product left in bf16: those of `slices`, which ascend and do not meet.
+/// `values` begins where an array of all gradients would.
+struct NarrowGradients {
+  const kernels::Bfloat16* values = nullptr;
+  std::vector<Slice> slices;
+};
+/// kernels::sgd_update on every element. Of the slices of `narrow`, `gradients` is not read.
+/// `packed`, unless null, gets the new values, rounded. In one launch where slices are not
+/// hundreds.
+void sgd_update(float* values, float* velocities, const float* gradients,
+                const NarrowGradients& narrow, kernels::Bfloat16* packed, std::size_t count,
+                const kernels::SgdStep& step, cudaStream_t stream);
 
-/// The same by the kernels::lars_step of each element's tensor.
+/// The same by the kernels::lars_step of each element's tensor, all gradients being fp32.
 void lars_update(const LarsSlice& slice, kernels::Bfloat16* packed, const kernels::LarsStep& step,
                  cudaStream_t stream);
 

@@ -223,13 +223,20 @@ std::size_t elements_before_packs(const Pointers*... pointers) {
   return elements_before_packs_of<kWide<T>>(static_cast<const T*>(pointers)...);
 }
 
+/// Threads that share elements: the number of this one, and how many there are.
+struct GridThreads {
+  __device__ std::size_t first() const { return first_index(); }
+  __device__ std::size_t stride() const { return index_stride(); }
+};
+
 /// body.run<width, packs>(places): several packs at once from
 /// element `before` on, then what is left, one element each.
-template <int width, typename Body>
-__device__ void run_packs(std::size_t count, std::size_t before, const Body& body) {
+template <int width, typename Threads, typename Body>
+__device__ void run_packs(const Threads& threads, std::size_t count, std::size_t before,
+                          const Body& body) {
   const std::size_t end = before + (count - before) / width * width;
-  const std::size_t step = index_stride() * width;
-  std::size_t i = before + first_index() * width;
+  const std::size_t step = threads.stride() * width;
+  std::size_t i = before + threads.first() * width;
   const auto take = [&](auto constant) {
     constexpr int packs = decltype(constant)::value;
 #pragma unroll 1  // a body has its packs
@@ -238,14 +245,14 @@ __device__ void run_packs(std::size_t count, std::size_t before, const Body& bod
   };
   take(std::integral_constant < int, width == 1 ? 4 : Body::kPacks > ());
   take(std::integral_constant<int, 1>());
-  for (std::size_t k = first_index(); k < before + count - end; k += index_stride())
+  for (std::size_t k = threads.first(); k < before + count - end; k += threads.stride())
     body.template run<1, 1>({k < before ? k : k - before + end, 0});
 }
 
 template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack(std::size_t count, std::size_t before, Body body) {
-  run_packs<width>(count, before, body);
+  run_packs<width>(GridThreads(), count, before, body);
 }
 
 template <int width, typename Body>

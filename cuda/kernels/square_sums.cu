@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "cuda/kernels/columns.cuh"
+#include "cuda/kernels/slices.cuh"
 #include "kernels/square_sum.hpp"
 
 namespace rueda::cuda {
@@ -23,15 +24,7 @@ struct SquareRanges {
     return size < kMost && (size == 0 || pieces() + more <= kernels::kMostSquarePieces);
   }
   __device__ unsigned range_of(unsigned piece) const {
-    unsigned from = 0;
-    for (unsigned to = size; to - from > 1;) {
-      const unsigned middle = (from + to) / 2;
-      if (first_piece[middle] <= piece)
-        from = middle;
-      else
-        to = middle;
-    }
-    return from;
+    return last_not_above(first_piece, size, piece);
   }
 };
 

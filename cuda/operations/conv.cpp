@@ -29,8 +29,8 @@ const char* words_of_product(LaunchKind kind) {
 /// batch norm that reads the output. The weight gradient is computed on the
 /// second stream, beside what follows in backward, with scratch memory of its
 /// own. Windows of the image (windows_of) are kept until then, and the gradient
-/// of their weights is staged there. Any other weight gradient goes to the arena at once where it
-/// is fp32; in bf16 it is converted together with others.
+/// of their weights is staged there. Any other weight gradient goes to the arena
+/// at once where it is fp32; in bf16 PackedWeights has it.
 class Conv final : public PlannedOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
@@ -98,8 +98,6 @@ class Conv final : public PlannedOperation {
             r_.element(), floats(l, Tensor::arena_gradient), at(l, Tensor::weight_gradient),
             plans_.weight_count() / std::size_t(w.stored), w.stored, w.values, stream_of(l));
       }
-      case LaunchKind::widen_gradients:
-        return context.packed.unpack_gradients(arena(), stream_of(l));
       case LaunchKind::column_sums:
         return column_sums(r_.element(), floats(l, Tensor::bias_gradient),
                            at(l, Tensor::output_gradient), r_.rows_of(r_.node), conv_.filters,
@@ -108,7 +106,7 @@ class Conv final : public PlannedOperation {
         execute(l, products_.at(l.kind).tensors);
     }
     if (l.kind == LaunchKind::conv_weights && r_.element() == Element::bf16 && !plans_.windows())
-      context.packed.gradient_computed(r_.graph, conv_.weight, arena(), stream_of(l));
+      context.packed.gradient_computed(r_.graph, conv_.weight);
   }
 
   void* place_of(Tensor tensor) const override {
@@ -126,7 +124,6 @@ class Conv final : public PlannedOperation {
         return context.gradient(r_.graph, conv_.weight);
     }
   }
-  float* arena() const { return r_.context.parameters.gradients.data(); }
 
   Lane& lane_of(const Launch& l) const {
     return l.goes_beside() ? r_.context.beside : r_.context.main;

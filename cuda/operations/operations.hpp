@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backend/launches.hpp"
+#include "base/split.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "cuda/device/handles.hpp"
 #include "cuda/kernels/kernels.hpp"
@@ -27,6 +28,8 @@ namespace rueda::cuda {
 /// read and written where they lie in the arenas; for bf16 there is a copy of
 /// each arena, tensor by tensor at the same places; weights that windows of the
 /// image are multiplied by have a copy of their own, with zeros for theirs.
+/// Gradients in bf16 are converted into the arena, unless they are left for the
+/// update.
 class PackedWeights {
  public:
   /// Convolution weights `id` will be read as `element`, a row of the kernel for each of `windows`,
@@ -50,10 +53,14 @@ class PackedWeights {
   kernels::Bfloat16* gradient_at(const Graph& graph, ParameterId id) const {
     return mirror(gradients_) + graph.parameter(id).offset;
   }
+  /// Whether gradients are left in bf16 from here on.
+  void leave_gradients(bool left) { left_ = left; }
   /// It is computed: the next `unpack_gradients` converts it.
-  void gradient_computed(const Graph& graph, ParameterId id, float* arena, cudaStream_t stream);
-  /// Converts them into `arena`: all of a bucket, as a rule, in one launch.
+  void gradient_computed(const Graph& graph, ParameterId id);
+  /// Converts them into `arena`, all in one launch, as a rule.
   void unpack_gradients(float* arena, cudaStream_t stream);
+  /// Those that are left, of the elements `part` of the arena.
+  NarrowGradients left_gradients(Range part) const;
 
  private:
   struct Padded {
@@ -73,8 +80,10 @@ class PackedWeights {
   std::size_t mirrored_ = 0;  ///< elements of the arena's copy; 0: none
   std::size_t lead_ = 0;      ///< of these before the first, as in the arena, for alignment
   DeviceMemory mirror_;
-  DeviceMemory gradients_;  ///< of the same size
-  Slices computed_;         ///< of these, not yet converted
+  DeviceMemory gradients_;                     ///< of the same size
+  std::map<std::size_t, std::size_t> narrow_;  ///< of these: where a tensor begins, and its length
+  std::vector<Slice> computed_;                ///< not yet converted
+  bool left_ = false;
   std::span<const float> values_;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "cuda/operations/operations.hpp"
@@ -13,6 +14,7 @@ void PackedWeights::request(const Graph& graph, ParameterId id, Element element,
   } else if (element == Element::bf16) {
     const GradientLayout layout(graph);
     lead_ = layout.lead();
+    narrow_[graph.parameter(id).offset] = graph.parameter(id).count;
     mirrored_ = layout.lead() + layout.parameters;
   }
 }
@@ -57,16 +59,25 @@ const void* PackedWeights::at(const Graph& graph, ParameterId id) const {
   return mirror(mirror_) + offset;
 }
 
-void PackedWeights::gradient_computed(const Graph& graph, ParameterId id, float* arena,
-                                      cudaStream_t stream) {
+void PackedWeights::gradient_computed(const Graph& graph, ParameterId id) {
   const Parameter& p = graph.parameter(id);
-  if (computed_.size == Slices::kMost) unpack_gradients(arena, stream);
-  computed_.at[computed_.size++] = {p.offset, p.count};
+  if (!left_) computed_.push_back({p.offset, p.count});
 }
 
 void PackedWeights::unpack_gradients(float* arena, cudaStream_t stream) {
   to_fp32(arena, mirror(gradients_), computed_, stream);
-  computed_.size = 0;
+  computed_.clear();
+}
+
+NarrowGradients PackedWeights::left_gradients(Range part) const {
+  if (!left_) return {};
+  NarrowGradients left{mirror(gradients_) + part.begin, {}};
+  for (const auto& [offset, count] : narrow_) {
+    const std::size_t begin = std::max(offset, part.begin);
+    const std::size_t end = std::min(offset + count, part.end);
+    if (begin < end) left.slices.push_back({begin - part.begin, end - begin});
+  }
+  return left;
 }
 
 }  // namespace rueda::cuda

@@ -93,6 +93,19 @@ class StepLister {
     }
   }
 
+  /// Bytes of all gradients as products leave them: of convolutions in bf16, except where windows
+  /// are read.
+  double gradient_bytes() const {
+    double bytes = double(graph_.parameter_count()) * kFloat;
+    for (const Node& node : graph_.nodes()) {
+      const auto* conv = std::get_if<ConvNode>(&node.kind);
+      if (conv == nullptr || node.inputs.front() == graph_.input()) continue;
+      bytes -= double(graph_.parameter(conv->weight).count) *
+               (kFloat - double(element_bytes(node, precision_)));
+    }
+    return bytes;
+  }
+
   /// Of all parameters with their packed copies in bf16, then the step's sums to the host, running
   /// statistics, weights for windows.
   void update() {
@@ -100,7 +113,8 @@ class StepLister {
     const double statistics = double(graph_.statistics_count()) * kFloat;
     double written = 2 * kFloat;  // a parameter
     if (precision_ == Precision::bf16) written += sizeof(kernels::Bfloat16);
-    add(launch(LaunchKind::sgd_update, 3 * parameters * kFloat, parameters * written));
+    add(launch(LaunchKind::sgd_update, 2 * parameters * kFloat + gradient_bytes(),
+               parameters * written));
     add(launch(LaunchKind::copy, sizeof(StepSums) + kSlotFloats * kFloat, 0));
     add(launch(LaunchKind::copy, sizeof(RankFlags), 0));
     add(launch(LaunchKind::update_running, 2 * statistics, statistics));

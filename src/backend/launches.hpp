@@ -29,7 +29,6 @@ enum class LaunchKind {
   conv_weights,
   add_bias,
   drop_channels,
-  widen_gradients,
   column_sums,
   norm_statistics,
   norm_finish_sums,
@@ -100,8 +99,7 @@ struct Launch {
   bool is_product() const { return flops > 0; }
   /// It goes beside what follows: the gradient of a convolution's weights, and what becomes of it.
   bool goes_beside() const {
-    return kind == LaunchKind::conv_weights || kind == LaunchKind::drop_channels ||
-           kind == LaunchKind::widen_gradients;
+    return kind == LaunchKind::conv_weights || kind == LaunchKind::drop_channels;
   }
   bool uses(Tensor tensor) const { return has(reads, tensor) || has(writes, tensor); }
   /// A kernel of rueda's own that sums over the rows of a batch, by channel: its last block adds up
@@ -187,7 +185,8 @@ struct StepLaunch {
 };
 
 /// A step of training in order: the batch, forward, loss, backward, update.
-/// One rank alone, which announces no bucket. `graph` is fused by kGpuFusions.
+/// One rank alone with one micro-batch, whose update is the only reader of gradients. `graph` is
+/// fused by kGpuFusions.
 std::vector<StepLaunch> step_launches(const Graph& graph, int batch, Precision precision,
                                       Epilogue epilogue);
 

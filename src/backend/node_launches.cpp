@@ -81,7 +81,6 @@ class Lister {
       list_product(LaunchKind::conv_data, {output_gradient, weights}, {input_gradient});
     list_product(LaunchKind::conv_weights, {multiplied(), output_gradient}, {weight_gradient});
     if (row_windows()) list(LaunchKind::drop_channels, {weight_gradient}, {arena_gradient});
-    list_conversion();
     if (conv.bias != summed_bias(r_.graph, r_.node))
       list(LaunchKind::column_sums, {output_gradient}, {bias_gradient});
   }
@@ -156,24 +155,6 @@ class Lister {
     const double rows = swapped ? channels() : conv->filters;
     const double columns = (swapped ? conv->filters : channels() * padding()) * window;
     launches_.back().side = std::min(rows, columns);
-  }
-
-  /// After the last weight gradient of all, those that no announcement has
-  /// converted: of one bucket all that lie in the arena's bf16 copy.
-  void list_conversion() {
-    if (!is_bf16(node_, precision_)) return;
-    double count = 0;
-    for (NodeId id = 1; id <= r_.graph.logits(); ++id) {
-      const auto* conv = std::get_if<ConvNode>(&r_.graph.node(id).kind);
-      if (conv == nullptr) continue;
-      if (id < r_.node) return;
-      const bool in_copy = r_.graph.node(id).inputs.front() != r_.graph.input();
-      if (in_copy) count += double(r_.graph.parameter(conv->weight).count);
-    }
-    if (count == 0) return;
-    launches_.push_back({LaunchKind::widen_gradients,
-                         {{weight_gradient, count * sizeof(kernels::Bfloat16)}},
-                         {{arena_gradient, count * sizeof(float)}}});
   }
 
   /// The batch norm's input may be a convolution's output, with or without another's in it.

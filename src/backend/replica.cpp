@@ -143,12 +143,14 @@ void Replica::backward() {
   if (current_ == nullptr) return;
   current_->backward([this](std::size_t bucket) { complete_bucket(bucket); });
   if (!announced_.empty()) return;
+  backend_.complete_gradients();
   sum_squares({0, layout_.parameters});
   write_part();
 }
 
 /// The tail is in the last one.
 void Replica::complete_bucket(std::size_t bucket) {
+  backend_.complete_gradients();
   sum_squares({bucket == 0 ? 0 : announced_[bucket - 1], announced_[bucket]});
   if (bucket + 1 == announced_.size()) write_part();
   backend_.announce(bucket);
@@ -189,6 +191,9 @@ void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
 
 ComputeSeconds Replica::compute(float scale, bool profile) {
   const Computing computing("a forward and backward pass");
+  const bool leaves =
+      leaves_ && current_ != nullptr && announced_.empty() && !measures_ && !disturb_;
+  backend_.leave_gradients(leaves);
   if (current_ == nullptr) {
     loss(scale);
     for (std::size_t bucket = 0; bucket < announced_.size(); ++bucket) backend_.announce(bucket);
@@ -215,9 +220,10 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
       current_->profile([&] { backend_.replay(std::nullopt, work); });
     else if (disturb_)
       backend_.replay(std::nullopt, work);
-    else  // announcements and norms are part of the work
+    else  // announcements, norms and conversions are part of the work
       backend_.replay((std::uint64_t(current_->batch()) << 32U) |
-                          (std::uint64_t(measures_) << 31U) | announced_.size(),
+                          (std::uint64_t(measures_) << 31U) | (std::uint64_t(leaves) << 30U) |
+                          announced_.size(),
                       work);
   }
   return backend_.compute_seconds();

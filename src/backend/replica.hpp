@@ -159,6 +159,10 @@ class Replica {
   /// gradients into the tail: by tensor and before each bucket is announced, because another thread
   /// may sum it from then on.
   void measure_norms(bool wanted) { measures_ = wanted; }
+  /// Whether an Sgd without LARS is the only one to read the gradients that `compute` makes from
+  /// here on: then `gradients()` may lack those of weights, as the update has them from the
+  /// backend. Not where buckets are announced, norms are measured or something disturbs.
+  void leave_gradients(bool wanted) { leaves_ = wanted; }
   /// The three at once, which a device may replay from a recording. Returns
   /// when they are done, with the device's time for them and for the load
   /// before. `profile`: takes the time of each layer, if the micro-batch is a
@@ -255,6 +259,7 @@ class Replica {
   std::vector<std::size_t> tensor_ends_;  ///< in the arena
   Memory squares_, squares_read_;         ///< a double by tensor; the second is on the host
   bool measures_ = false;
+  bool leaves_ = false;
   std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
   float scale_ = 0;                   ///< the one on the device
   float smoothing_ = 0;

@@ -20,6 +20,8 @@ TrainLoop::TrainLoop(const TrainerParts& parts)
       accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
       check_(parts.group, replica_, config_.checks.replicas),
       noise_interval_(noise_interval(config_, replica_.backend().name())),
+      update_alone_(parts.group.size() == 1 && plan_.micro_batches == 1 &&
+                    config_.optimizer.optimizer == OptimizerChoice::sgd),
       position_(parts.from),
       input_(make_train_input(parts_, sampler_, config_.data.input, position_)),
       recorder_(parts_),
@@ -75,6 +77,7 @@ void TrainLoop::run_micro_batches(std::size_t step) {
   // The all-reduce only sums, so the loss is divided by the samples of all ranks before.
   const float scale = 1.0F / float(sampler_.step_samples(step - 1));
   const bool audited = audit_->due(global_step(step));
+  replica_.leave_gradients(update_alone_ && !audited);
   // Before the reducer begins, because the audit uses the arena and MPI.
   if (audited) {
     audit_->begin(global_step(step), position_.epochs, step - 1, scale);

@@ -83,6 +83,7 @@ class TrainLoop {
   ReplicaCheck check_;
   std::optional<Audit> audit_;
   std::size_t noise_interval_;  ///< steps; 0: norms are never measured
+  bool update_alone_;           ///< nothing but the update reads gradients, and checks
   TrainPosition position_;
   std::unique_ptr<TrainInput> input_;
   StepRecorder recorder_;

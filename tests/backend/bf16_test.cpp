@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -10,6 +11,7 @@
 #include "tests/support/rounding.hpp"
 #include "tests/support/small_graphs.hpp"
 #include "tests/support/training_bench.hpp"
+#include "train/sgd.hpp"
 
 namespace rueda::test {
 namespace {
@@ -207,6 +209,67 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
   ReplicaBench fresh = narrow_bench(graph, parameters, 2);
   fresh.step({0, 1}, 0.5F);
   CHECK(fresh.gradients() == after);
+}
+
+/// Updates by micro-batches of which a device records the second and replays those after it. The
+/// arena begins each as NaN, which shows a gradient that is read but not there.
+class LeavingBench {
+ public:
+  explicit LeavingBench(bool leaves)
+      : bench_(narrow_bench(graph_, some_parameters(graph_), 2)),
+        sgd_(bench_.backend(), bench_.replica().parameters(), {.momentum = 0.5F}) {
+    bench_.replica().leave_gradients(leaves);
+  }
+  Replica& replica() { return bench_.replica(); }
+  void compute() {
+    bench_.load({0, 1});
+    bench_.backend().upload(gradients(), std::vector<float>(gradients().size(), NAN));
+    replica().compute(0.5F);
+  }
+  /// All gradients lie in the arena.
+  void check_complete() {
+    const std::vector<float> all = bench_.read(gradients());
+    CHECK(std::ranges::none_of(all, [](float value) { return std::isnan(value); }));
+  }
+  std::vector<float> updated() {
+    sgd_.update(replica().parameters(), gradients(), 0, 0.125);
+    replica().parameters_updated();
+    bench_.backend().finish();
+    return bench_.read(replica().parameters());
+  }
+
+ private:
+  std::span<float> gradients() {
+    return replica().gradients().first(replica().parameters().size());
+  }
+
+  Graph graph_ = small_projection(kSide);
+  ReplicaBench bench_;
+  Sgd sgd_;
+};
+
+TEST_CASE("replica: an update by gradients that are left has the same bits",
+          "[backend][replica][bf16]") {
+  LeavingBench left(true), complete(false);
+  for (int step = 0; step < 4; ++step) {
+    left.compute();
+    complete.compute();
+    complete.check_complete();
+    CHECK(left.updated() == complete.updated());
+  }
+}
+
+TEST_CASE("replica: no gradient is left where others read it", "[backend][replica][bf16]") {
+  LeavingBench bench(true);
+  SECTION("for norms") { bench.replica().measure_norms(true); }
+  SECTION("in buckets") { bench.replica().announce_buckets({bench.replica().gradients().size()}); }
+  SECTION("where something disturbs") {
+    bench.replica().disturb([](Mark) {});
+  }
+  for (int step = 0; step < 3; ++step) {
+    bench.compute();
+    bench.check_complete();
+  }
 }
 
 struct Losses {

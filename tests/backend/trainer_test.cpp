@@ -76,6 +76,21 @@ TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][t
   CHECK(SoloTraining(config).train().epochs[0].parameter_hash != first.epochs[0].parameter_hash);
 }
 
+/// Steps in which norms are measured need all gradients where other steps may do without.
+TEST_CASE("Measured norms change no bit of training", "[backend][trainer]") {
+  TrainConfig config = small_run();
+  config.device.precision = Precision::bf16;
+  config.training.epochs = 1;
+  SECTION("by SGD") {}
+  SECTION("by LARS") { config.optimizer.optimizer = OptimizerChoice::lars; }
+  SECTION("by sums of micro-batches") { config.batch.accumulate = 2; }
+  const auto hash = [&](std::size_t noise_scale) {
+    config.checks.noise_scale = noise_scale;
+    return SoloTraining(config).train().epochs.back().parameter_hash;
+  };
+  CHECK(hash(1) == hash(0));
+}
+
 TEST_CASE("An epoch has the energy between its ends, and the clock at both", "[backend][trainer]") {
   struct Meter final : DeviceMonitor {
     double energy_joules() override { return joules *= 2; }

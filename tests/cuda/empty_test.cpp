@@ -29,16 +29,14 @@ void add_calls_of_elements(std::vector<Call>& calls) {
   add("to_bf16", [](Element) { to_bf16(nullptr, nullptr, 0, nullptr); });
   add("add_bf16", [](Element) { add_bf16(nullptr, nullptr, 0, nullptr); });
   add("to_fp32", [](Element) { to_fp32(nullptr, nullptr, 0, nullptr); });
-  add("no slices", [](Element) { to_fp32(nullptr, nullptr, Slices{}, nullptr); });
+  add("no slices", [](Element) { to_fp32(nullptr, nullptr, std::span<const Slice>(), nullptr); });
   add("empty slices", [](Element) {
-    Slices slices;
-    slices.size = 2;
-    slices.at[0] = slices.at[1] = {7, 0};
+    const std::vector<Slice> slices = {{7, 0}, {7, 0}};
     to_fp32(nullptr, nullptr, slices, nullptr);
   });
   add("square_sums", [](Element) { square_sums(nullptr, {}, nullptr, nullptr, nullptr); });
   add("sgd_update",
-      [](Element) { sgd_update(nullptr, nullptr, nullptr, nullptr, 0, {}, nullptr); });
+      [](Element) { sgd_update(nullptr, nullptr, nullptr, {}, nullptr, 0, {}, nullptr); });
   add("lars_update", [](Element) { lars_update({}, nullptr, {}, nullptr); });
   add("weigh_statistics",
       [](Element) { weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr); });

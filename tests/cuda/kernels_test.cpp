@@ -134,7 +134,7 @@ TEST_CASE("sgd_update equals the host's", "[device]") {
   const rueda::kernels::SgdStep step{0.1F, 0.9F, 5e-4F, nesterov};
   compare(
       [&](float* a, float* b, float* c, std::size_t count, cudaStream_t stream) {
-        return rueda::cuda::sgd_update(a, b, c, nullptr, count, step, stream);
+        return rueda::cuda::sgd_update(a, b, c, {}, nullptr, count, step, stream);
       },
       [&](float& a, float& b, float& c) { rueda::kernels::sgd_update(a, b, c, step); });
 }
@@ -334,16 +334,46 @@ void compare_slices(std::size_t offset) {
   const Place place{70001, offset, 0};
   Operand wide(0, place, false, stream.get());
   NarrowOperand narrow(1, 8, place.length, stream.get());
-  rueda::cuda::Slices slices;
+  std::vector<rueda::cuda::Slice> slices;
   std::size_t begin = 3;
   for (const std::size_t count : {0U, 1U, 5U, 8U, 17U, 40000U, 16U, 20000U}) {
-    slices.at[slices.size++] = {begin, count};
+    slices.push_back({begin, count});
     for (std::size_t i = begin; i < begin + count; ++i)
       wide.host()[i] = rueda::kernels::to_float(narrow.host()[i]);
     begin += count + 1;  // between slices nothing is written
   }
   rueda::cuda::to_fp32(wide.device(), narrow.device(), slices, stream.get());
   CHECK(wide.difference() == kNoDifference);
+}
+
+/// Of slices of the gradients the fp32 ones are not read.
+void compare_narrow_update(const Place& place) {
+  CAPTURE(place.length, place.offset, place.other_offset);
+  const auto stream = rueda::cuda::make_stream();
+  const rueda::kernels::SgdStep step{0.1F, 0.9F, 5e-4F, true};
+  Operand values(0, place, false, stream.get());
+  Operand velocities(1, place, false, stream.get());
+  Operand gradients(2, place, true, stream.get());
+  NarrowOperand narrow(3, 8, place.length, stream.get());
+  NarrowOperand packed(4, 8, place.length, stream.get());
+  rueda::cuda::NarrowGradients left{narrow.device(), {}};
+  for (const auto& [begin, count, some] : cut_tensors(place.length, 200))
+    if (some) left.slices.push_back({begin, count});
+  rueda::cuda::sgd_update(values.device(), velocities.device(), gradients.device(), left,
+                          packed.device(), place.length, step, stream.get());
+  std::vector<float> all(gradients.host(), gradients.host() + place.length);
+  for (const auto& [begin, count] : left.slices)
+    for (std::size_t i = begin; i < begin + count; ++i)
+      all[i] = rueda::kernels::to_float(narrow.host()[i]);
+  for (std::size_t i = 0; i < place.length; ++i) {
+    rueda::kernels::sgd_update(values.host()[i], velocities.host()[i], all[i], step);
+    packed.host()[i] = rueda::kernels::from_float<Bfloat16>(values.host()[i]);
+  }
+  CHECK(values.difference() == kNoDifference);
+  CHECK(velocities.difference() == kNoDifference);
+  CHECK(gradients.difference() == kNoDifference);
+  CHECK(narrow.difference() == kNoDifference);
+  CHECK(packed.difference() == kNoDifference);
 }
 
 /// All upper halves of fp32 numbers with lower halves around ties, half at a time.
@@ -420,6 +450,11 @@ TEST_CASE("fp32 to bf16 and back, and sums of both, equal the host's", "[device]
     compare_conversions(place, place.offset);
     if (place.length < kManyPasses) compare_conversions(place, place.offset + 3);
   }
+}
+
+TEST_CASE("sgd_update takes the gradients of slices in bf16", "[device]") {
+  for (const Place& place : places()) compare_narrow_update(place);
+  compare_narrow_update({70001, 8, 8});  // more slices than a launch takes
 }
 
 TEST_CASE("slices of bf16 become fp32, and nothing between them", "[device]") {

@@ -29,7 +29,7 @@ KINDS = (
     ("batch norm: apply", r"\bApply<"),
     ("batch norm: gradient sums", r"GradientSums"),
     ("batch norm: input gradient", r"InputGradient"),
-    ("update", r"SgdUpdate"),
+    ("update", r"SgdUpdate|update_slices"),
     ("all others", ""),
 )
 

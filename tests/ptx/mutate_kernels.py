@@ -35,6 +35,7 @@ LARS = ("elementwise", "elementwise", "lars_update")
 STEP = ("softmax_loss", "losses", "write_step_sums")
 SQUARES = ("square_sums", "losses", "square_sums")
 C, L, E, S, Q = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu", "square_sums.cu"
+SLICES = "slices.cuh"
 
 MUTANTS = [Mutant(*row) for row in (
     # Barriers, fences, counters.
@@ -63,7 +64,7 @@ MUTANTS = [Mutant(*row) for row in (
      "  is_last_of_columns(scratch->arrived);", *SQUARES),
     # Masks, bounds, places.
     ("a piece beyond its range", Q, "left < length ? left : length", "length", *SQUARES),
-    ("the range after a piece's", Q, "first_piece[middle] <= piece", "first_piece[middle] < piece", *SQUARES),
+    ("the range after a piece's", SLICES, "numbers[middle] <= value", "numbers[middle] < value", *SQUARES),
     ("the second launch writes where the first did", Q, "    to += ranges.size;\n", "", *SQUARES),
     ("a sum of one split too many", C, "from < gridDim.y ? partial", "from <= gridDim.y ? partial", *SUMS),
     ("a row too far", C, "(count - 1) * stride < rows", "(count - 1) * stride <= rows", *SUMS),
@@ -83,9 +84,12 @@ MUTANTS = [Mutant(*row) for row in (
     ("a window beyond the row", "make_batch.cu", "at < w.row;", "at <= w.row;", "make_batch", "images", "unroll_rows"),
     ("a window before the row", "make_batch.cu", "at >= 0 &&", "at >= -1 &&", "make_batch", "images", "unroll_rows"),
     ("no zeros after a window", "make_batch.cu", "first + k < w.values && ", "", "make_batch", "images", "unroll_rows"),
-    ("packed values of the first tensor for all", E, "nullptr : arrays.packed + begin;", "nullptr : arrays.packed;",
-     *LARS),
-    ("a tensor of LARS that is too long", E, "tensors[blockIdx.y].count;", "tensors[blockIdx.y].count + 1;", *LARS),
+    ("packed values of the first tensor for all", E, "nullptr : packed + begin;", "nullptr : packed;", *LARS),
+    ("a slice that is too long", SLICES, "slices.at[k].count;", "slices.at[k].count + 1;", *LARS),
+    ("blocks of the slice before", SLICES, "numbers[middle] <= value", "numbers[middle] < value", *LARS),
+    ("a slice's blocks go past its end", SLICES, "first_block[k + 1] : blocks;", "blocks : blocks;", *LARS),
+    ("no packs of a slice's own", SLICES, "(before - slices.at[k].begin) % width;", "before % width;", *LARS),
+    ("gradients in bf16 are not taken", E, "arrays.at(begin, narrow, rule)", "arrays.at(begin, gradients, rule)", *SGD),
     # Values.
     ("gradients in place of packed values", E, "w.at(k, i)); });\n    narrow.store(packed",
      "g.at(k, i)); });\n    narrow.store(packed", *SGD),

@@ -93,7 +93,14 @@ void add_flat(Shapes& shapes, std::size_t count) {
   add("to_bf16", [&] { cuda::to_bf16(halves, floats, count, nullptr); });
   add("to_fp32", [&] { cuda::to_fp32(floats, halves, count, nullptr); });
   add("accumulate", [&] { cuda::accumulate(floats, floats, count, nullptr); });
-  add("sgd_update", [&] { cuda::sgd_update(floats, floats, floats, halves, count, {}, nullptr); });
+  cuda::NarrowGradients narrow{halves, {}};
+  for (std::size_t k = 0; k < 20; ++k)
+    narrow.slices.push_back({k * count / 20 + 1, k * count / 400});
+  add("sgd_update with gradients in bf16",
+      [&] { cuda::sgd_update(floats, floats, floats, narrow, halves, count, {}, nullptr); });
+  add("to_fp32 of slices", [&] { cuda::to_fp32(floats, halves, narrow.slices, nullptr); });
+  add("sgd_update",
+      [&] { cuda::sgd_update(floats, floats, floats, {}, halves, count, {}, nullptr); });
   const std::size_t ends[] = {count};
   add("square_sums", [&] {
     cuda::square_sums(floats, ends, somewhere<double>(), somewhere<cuda::SumScratch>(), nullptr);

@@ -32,7 +32,6 @@ const char* sign_of(LaunchKind kind) {
        {LaunchKind::conv_weights, "OPERATION_CONVOLUTION_BACKWARD_FILTER"},
        {LaunchKind::add_bias, "AddBias<"},
        {LaunchKind::drop_channels, "CopyChannels<"},
-       {LaunchKind::widen_gradients, "Slices"},
        {LaunchKind::column_sums, "ColumnSums<"},
        {LaunchKind::norm_statistics, "StatisticsSums<"},
        {LaunchKind::norm_finish_sums, "norm_finish_sums"},
@@ -54,7 +53,7 @@ const char* sign_of(LaunchKind kind) {
        {LaunchKind::sum_losses, "(rueda::kernels::RowLoss const*, unsigned long, float*)"},
        {LaunchKind::weigh_statistics, "weigh_statistics("},
        {LaunchKind::write_step_sums, "float, float*, rueda::cuda::SumScratch*)"},
-       {LaunchKind::sgd_update, "SgdUpdate"},
+       {LaunchKind::sgd_update, "GradientSlice"},
        {LaunchKind::update_running, "update_running("},
        {LaunchKind::pad_channels, "CopyChannels<"}});
   return std::ranges::find(kSigns, kind, &std::pair<LaunchKind, const char*>::first)->second;

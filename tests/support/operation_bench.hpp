@@ -192,7 +192,7 @@ class OperationBench {
     for (const GuardedBuffer* b : only_read) before.push_back(b->read());
     operation_->backward();
     operation_->finish_backward();
-    backend_->announce(0);  // a bucket with this gradient is complete: it is in the arena
+    backend_->complete_gradients();
     backend_->finish();
     for (std::size_t i = 0; i < only_read.size(); ++i)
       if (only_read[i]->read() != before[i]) note("backward changed what it reads");

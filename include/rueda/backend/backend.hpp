@@ -150,6 +150,12 @@ class Backend {
   /// Names the arenas and allocates what operations share. Comes after the last
   /// `make_operation` and before the first `bind`.
   virtual void bind_parameters(const Graph& graph, const ParameterMemory& memory) = 0;
+  /// Whether operations, from here on, may leave gradients of weights in memory of the backend's
+  /// own: then the arena lacks them, and sgd_update of slices of the arena has them. A recording
+  /// holds for one of both.
+  virtual void leave_gradients(bool /*left*/) {}
+  /// The arena has all gradients that were computed so far, but for those that are left.
+  virtual void complete_gradients() {}
   /// Renews every packed copy from `values`: after the parameters have changed.
   virtual void pack_parameters() = 0;
   /// The same after sgd_update or lars_update of all parameters, which may have renewed some of

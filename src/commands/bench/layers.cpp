@@ -147,6 +147,7 @@ class LayersBench {
     replica.initialise(train_.training.seed);
     const std::span<float> values = replica.parameters();
     Sgd sgd(*backend_, values, train_.optimizer, graph_);
+    replica.leave_gradients(true);
     const ImageSet images = draw_synthetic({.train = batch, .test = 0, .classes = classes}).train;
     const auto held = backend_->hold(images);
     std::vector<std::uint32_t> indices(batch);

@@ -54,12 +54,12 @@ void from_bf16(const Length& l) {
 
 void slices_to_fp32(unsigned slices) {
   row("to_fp32 of slices", text("%u slices", slices), [&](Row& r) {
-    cuda::Slices all{};
+    std::vector<cuda::Slice> all;
     std::vector<bool> taken;
-    for (all.size = 0; all.size < slices; ++all.size) {
-      const std::size_t gap = all.size % 3, count = all.size == 1 ? 20011 : all.size * 7 % 300;
+    for (unsigned k = 0; k < slices; ++k) {
+      const std::size_t gap = k % 3, count = k == 1 ? 20011 : k * 7 % 300;
       taken.insert(taken.end(), gap, false);
-      all.at[all.size] = {taken.size(), count};
+      all.push_back({taken.size(), count});
       taken.insert(taken.end(), count, true);
     }
     const auto y = random_values<Bfloat16>(17, taken.size());

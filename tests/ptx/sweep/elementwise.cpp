@@ -92,18 +92,30 @@ void expect_packed(Row& row, const Operand<Bfloat16>& packed, const Operand<floa
   expect(row, packed.read(row), want, 0, 0, "packed values");
 }
 
+/// Two slices, with something before, between and after them.
+std::vector<cuda::Slice> two_slices(std::size_t count) {
+  return {{count / 7, count / 3}, {count / 2, count / 3}};
+}
+
+/// `packs`: new values are written in bf16 too, and of two slices gradients are read in bf16.
 void sgd_update(const Length& l, bool nesterov, bool packs, Schedules schedules) {
   row(
       text("sgd_update%s%s", nesterov ? " nesterov" : "", packs ? " packed" : ""), shape_of(l),
       [&](Row& r) {
-        const auto w = random_values<float>(8, l.count), v = random_values<float>(9, l.count),
-                   g = random_values<float>(10, l.count);
+        const auto w = random_values<float>(8, l.count), v = random_values<float>(9, l.count);
+        auto g = random_values<float>(10, l.count);
+        const auto narrow = random_values<Bfloat16>(11, l.count);
+        const auto slices = packs ? two_slices(l.count) : std::vector<cuda::Slice>();
+        for (const auto& [begin, count] : slices)
+          std::fill_n(g.begin() + std::ptrdiff_t(begin), count, NAN);
         const Operand<float> values(w, l.a), velocities(v, l.a), gradients(g, l.b);
-        const Operand<Bfloat16> packed(l.count, l.a / 2);
+        const Operand<Bfloat16> packed(l.count, l.a / 2), narrow_gradients(narrow, l.a / 2);
+        for (const auto& [begin, count] : slices)
+          for (std::size_t i = begin; i < begin + count; ++i) g[i] = float(widened(narrow[i]));
         const double rate = double(0.1F), momentum = double(0.9F), decay = double(5e-4F);
         cuda::sgd_update(values.get(), velocities.get(), gradients.get(),
-                         packs ? packed.get() : nullptr, l.count, {0.1F, 0.9F, 5e-4F, nesterov},
-                         stream());
+                         {narrow_gradients.get(), slices}, packs ? packed.get() : nullptr, l.count,
+                         {0.1F, 0.9F, 5e-4F, nesterov}, stream());
         Doubles want_w(l.count), want_v(l.count);
         for (std::size_t i = 0; i < l.count; ++i) {
           const double gradient = double(g[i]) + decay * double(w[i]);
