@@ -8,7 +8,8 @@ later ones in a row after 1, 2, 4 ... 60 s. It gives up after N failures without
 where a restart cures nothing: exit code 2 (wrong input) and 75 (stopped as asked, with its state saved).
 
 SIGTERM, SIGINT and SIGUSR1 go to the command, SIGHUP (unless nohup ignores it) as SIGTERM, and after one of them
-nothing is started again. A command that has not ended 300 s later is killed; if this script is killed, the command gets
+nothing is started again. Where Open MPI's mpirun has ranks on this host, SIGTERM becomes SIGUSR1, which it passes on,
+so that they save. A command that has not ended 300 s later is killed; if this script is killed, the command gets
 SIGTERM.
 
 Hosts that --host or --hostfile names and that do not answer within 20 s are left out, with their ranks; the global
@@ -18,10 +19,15 @@ the command that tries a host: PROBE HOST true [ssh -o BatchMode=yes -o ConnectT
 --requeue, in a job of Slurm: a run that was stopped by SIGUSR1, or that saved its state (75), puts its job back into
 the queue. So does a failure if nodes of the job start nothing any more within 20 s; they are left out from then on.
 
+Open MPI's mpirun kills the ranks that a dead one leaves at once (odls_base_sigkill_timeout 0), and where the command
+has --stall-seconds N, it gives up a host whose daemon has been silent for so long (oob_tcp_keepalive_...). Variables
+that are set stay.
+
 A launcher that stays although the run is over, because it waits for a host that is gone, is ended: 4 s after its last
 rank on this host has ended, or, where it had none here, when status.json in DIR has not changed for 120 s.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -32,8 +38,9 @@ from typing import NamedTuple
 
 import child_process
 import run_again_job
-from run_again_hosts import Command, Refusal, count, drop_lost_hosts, hosts_of, read_regular, say
+from run_again_hosts import Command, Refusal, count, drop_lost_hosts, hosts_of, launcher_settings, read_regular, say
 
+FAILED = 1
 USAGE = 2
 SAVED = 75  # stopped as asked, with the state saved
 ENDS = (0, USAGE, SAVED)  # exit codes after which a restart cures nothing
@@ -65,13 +72,16 @@ def state(pid):
         return ""
 
 
-def is_rank(pid):
-    """Whether a launcher gave it a rank; its daemons and its ssh have none."""
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return any(variable.startswith(RANKS) for variable in variables)
+def has_ranks(job, variables=RANKS):
+    """Whether a launcher gave a process on this host a rank in one of these; its daemons and its ssh have none."""
+    for pid in descendants(job.pid):
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(variable.startswith(variables) for variable in environment):
+            return True
+    return False
 
 
 class Watch:
@@ -81,7 +91,7 @@ class Watch:
         self.job, self.status = job, status
         self.had_ranks = False
         self.since = time.monotonic()  # of the last sign of life
-        self.content = self.read()
+        self.content = self.begun_with = self.read()
         self.changed = False
 
     def read(self):
@@ -90,12 +100,20 @@ class Watch:
         except OSError:
             return b""
 
+    def was_left(self):
+        """Whether the launcher has ended although the run, which it has begun, has not."""
+        content = self.read()
+        try:
+            return content != self.begun_with and json.loads(content.decode("utf-8"))["outcome"] == "running"
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return False
+
     def over(self):
         now = time.monotonic()
         content = self.read()
         if content != self.content:
             self.content, self.changed, self.since = content, True, now
-        if any(map(is_rank, descendants(self.job.pid))):
+        if has_ranks(self.job):
             self.had_ranks, self.since = True, now
         if self.had_ranks:
             return now - self.since > ALONE
@@ -118,9 +136,13 @@ class Runner:
         self.pass_on(number)
 
     def pass_on(self, number):
-        """A launcher that has no terminal any more may ignore SIGHUP."""
-        if self.job and self.job.poll() is None:
-            self.job.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+        """SIGTERM lets Open MPI's mpirun kill its ranks, and SIGUSR1 reaches them, so that they save. Before there
+        are ranks nobody would take it. A launcher that has no terminal any more may ignore SIGHUP."""
+        if not self.job or self.job.poll() is not None:
+            return
+        if number in (signal.SIGTERM, signal.SIGHUP):
+            number = signal.SIGUSR1 if has_ranks(self.job, RANKS[:1]) else signal.SIGTERM
+        self.job.send_signal(number)
 
     def checkpoints(self):
         """The names of complete checkpoints; those that were passed over do not count."""
@@ -130,7 +152,8 @@ class Runner:
     def run_once(self):
         """The exit code of a start, as a shell has it."""
         # In a group of its own, so that Ctrl-C reaches it once: through on_signal.
-        self.job = child_process.start(self.command.words, stdin=subprocess.DEVNULL)
+        environment = {**launcher_settings(self.command), **os.environ}
+        self.job = child_process.start(self.command.words, stdin=subprocess.DEVNULL, env=environment)
         if self.stopped:  # while it was being started
             self.pass_on(self.stopped)
         watch = Watch(self.job, self.run_dir / "status.json")
@@ -144,6 +167,9 @@ class Runner:
         if code is None:
             say("the command does not end although it was killed")
             return 128 + signal.SIGKILL
+        if code == 0 and watch.was_left():
+            say("the launcher says 0, as Open MPI 5's does when it has lost a host, but the run is not over")
+            return FAILED
         return code if code >= 0 else 128 - code
 
     def reason_to_end(self, watch):

@@ -56,6 +56,22 @@ class Command:
         self.words[place] = before + value
 
 
+def launcher_settings(command):
+    """Variables with which Open MPI's mpirun ends a run soon that cannot go on. The ranks that a dead one leaves are
+    killed at once, where version 4 waits 2 s on its own host and then 2 s on the others: they can do nothing more. A
+    limit in --stall-seconds says how long a host may be silent; then it holds for mpirun's daemon there too, which
+    mpirun would miss after 8 minutes."""
+    settings = {"OMPI_MCA_odls_base_sigkill_timeout": 0}
+    limit = command.value("--stall-seconds") or ""
+    if re.fullmatch(r"[1-9][0-9]{0,4}", limit):
+        # It is missed when no answer has come to so many questions, one in each interval.
+        interval = max(1, int(limit) // 10)
+        for prefix in ("OMPI_MCA_oob_tcp_keepalive_", "PRTE_MCA_oob_tcp_keepalive_"):
+            settings[prefix + "time"] = settings[prefix + "intvl"] = interval
+            settings[prefix + "probes"] = max(1, int(limit) // interval - 1)
+    return {name: str(value) for name, value in settings.items()}
+
+
 def read_regular(path):
     """The bytes of a regular file. A pipe may keep whoever reads it waiting, and gives its content once. Raises
     OSError."""

@@ -581,6 +581,24 @@ exec {self.program.mpiexec} -n "$ranks" "$@"
         self.assertEqual(run("--resume", "auto", "--lr", "none").returncode, 2)  # once
         self.assertEqual(len((self.folder / "starts").read_text().splitlines()), 3)
 
+    @long
+    def test_a_script_that_is_asked_to_end_lets_the_ranks_save(self):
+        """On SIGTERM Open MPI's mpirun kills its ranks, here without the second that they usually have."""
+        script = Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh"
+        command = [script, "--", self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, "train",
+                   *NET, "--epochs", "5000", "--eval-every", "0", "--run-dir", "ended",
+                   "--checkpoint-every", "1000epochs"]  # fmt: skip
+        with subprocess.Popen(command, cwd=self.folder, env=environment({}), text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:  # fmt: skip
+            steps = self.folder / "ended" / "steps.csv"
+            while not steps.exists() or len(steps.read_text().splitlines()) < 16:
+                self.assertIsNone(process.poll())
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=self.program.time_limit)
+        self.assertEqual(process.returncode, 75, err + out)
+        self.assertEqual(self.program.record("ended")["outcome"], "stopped")
+
     def test_auto_leaves_alone_what_is_no_run_json(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
         place = self.folder / "odd"

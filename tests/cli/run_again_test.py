@@ -88,9 +88,9 @@ class RunAgainCase(unittest.TestCase):
 class Prepares(RunAgainCase):
     shown = OVERSUBSCRIBE
 
-    def variable(self, **env):
+    def variable(self, *options, **env):
         """What a launcher finds, of which nothing is set before."""
-        words = ["sh", "-c", f'echo "${{{self.shown}:-unset}}"', "sh"]
+        words = ["sh", "-c", f'echo "${{{self.shown}:-unset}}"', "sh", *options]
         words += ["--run-dir", "run", "--checkpoint-every", "1step"]
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "SLURM_"))}
         done = subprocess.run([*self.command, *words], cwd=self.folder, env={**clean, **env}, capture_output=True,
@@ -116,6 +116,31 @@ class Prepares(RunAgainCase):
         self.assertEqual(self.variable(**{**step, "SLURM_STEP_ID": "4294967290"}), "unset")
         self.shown = OVERSUBSCRIBE
         self.assertEqual(self.variable(**step), "1")
+
+
+    def test_open_mpi_kills_the_ranks_that_a_dead_one_leaves_at_once(self):
+        self.command = [SCRIPT, "--"]
+        self.shown = "OMPI_MCA_odls_base_sigkill_timeout"
+        self.assertEqual(self.variable(), "0")
+        self.assertEqual(self.variable(SLURM_JOB_ID="1"), "0")
+        self.assertEqual(self.variable(OMPI_MCA_odls_base_sigkill_timeout="3"), "3")
+
+    def test_open_mpi_misses_a_host_within_the_limit_of_the_ranks(self):
+        """After `probes` questions without an answer, `intvl` apart, the first after `time`."""
+        self.command = [SCRIPT, "--"]
+        for limit in (1, 5, 19, 25, 120, 99999):
+            found = []
+            for self.shown in (f"OMPI_MCA_oob_tcp_keepalive_{name}" for name in ("time", "intvl", "probes")):
+                found.append(int(self.variable("--stall-seconds", str(limit))))
+            idle, interval, probes = found
+            self.assertEqual(idle, interval)
+            self.assertTrue(0.8 * limit - 1 <= interval * probes <= limit, (limit, found))
+            self.assertLessEqual(interval * (1 + probes), max(limit, 2), found)
+        self.shown = "PRTE_MCA_oob_tcp_keepalive_probes"
+        self.assertEqual(self.variable("--stall-seconds=10"), "9")
+        for words in ([], ["--stall-seconds", "0"], ["--stall-seconds", "1e3"]):
+            self.assertEqual(self.variable(*words), "unset")
+        self.assertEqual(self.variable("--stall-seconds", "10", PRTE_MCA_oob_tcp_keepalive_probes="4"), "4")
 
 
 class Stops(RunAgainCase):
@@ -144,6 +169,17 @@ class Stops(RunAgainCase):
         job.send_signal(signal.SIGUSR1)
         self.assertEqual(self.ended(job)[0], 75)
 
+    def test_ranks_of_open_mpi_are_asked_to_save(self):
+        """Its mpirun kills them on SIGTERM. Other launchers, and one without ranks, get SIGTERM."""
+        for variable, code in (("OMPI_COMM_WORLD_RANK", 75), ("PMI_RANK", 9), ("NO_RANK", 9)):
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                with self.subTest(variable=variable, signal=number):
+                    (self.folder / "ready").unlink(missing_ok=True)
+                    job = self.start(f"trap 'kill $!; exit 75' USR1; trap 'kill $!; exit 9' TERM\n{variable}=0 sh -c "
+                                     "'touch ready; exec sleep 600' & wait")
+                    self.wait_for("ready")
+                    job.send_signal(number)
+                    self.assertEqual(self.ended(job)[0], 75 if code == 75 else 128 + number)
 
     def test_a_login_that_is_lost_does_not_matter_to_nohup(self):
         job = self.start("touch ready; while [ ! -e done ]; do sleep 0.05; done", ignored=[signal.SIGHUP])
@@ -210,6 +246,24 @@ class Ends(RunAgainCase):
         code, err, starts = self.ended(self.start(stays, ALONE=1))
         self.assertEqual((code, len(starts)), (0, 2), err)
         self.assertIn("its launcher waits for a host that is gone", err)
+
+
+    def test_a_launcher_that_says_0_although_the_run_goes_on(self):
+        """As Open MPI 5's does when it loses a host."""
+        def status(outcome):
+            text = f'{{"outcome": "{outcome}", "step": \'$(wc -l < starts)\'}}'
+            return f"mkdir -p run; echo '{text}' > run/status.json; "
+
+        second = '[ "$(wc -l < starts)" = 1 ] || '
+        for first, last, starts in ((status("running"), status("completed"), 2), (status("running"), "", 2),
+                                    (status("completed"), "", 1), ("", "", 1)):  # fmt: skip
+            with self.subTest(first=first, last=last):
+                (self.folder / "starts").unlink(missing_ok=True)
+                code, err, found = self.ended(self.start(f"{second}{{ {last}exit 0; }}\n{first}exit 0"))
+                self.assertEqual((code, len(found)), (0, starts), err)
+                self.assertEqual("the run is not over" in err, starts == 2)
+        (self.folder / "run" / "status.json").write_text("[" * 100_000, encoding="utf-8")
+        self.assertEqual(self.ended(self.start("exit 0"))[0], 0)
 
 
 class Hosts(RunAgainCase):
