@@ -54,7 +54,7 @@
       const box = one.getBoundingClientRect();
       return { hidden: one.scrollWidth - one.clientWidth, right: box.right + scrollX, top: box.top + scrollY, bottom: box.bottom + scrollY };
     }),
-    pictures: [...document.images].map((one) => ({ alternative: one.alt, loaded: one.complete && one.naturalWidth > 0, shown: shown(one),
+    pictures: [...document.images].map((one) => ({ alternative: one.alt, loaded: one.complete && one.naturalWidth > 0, shown: shown(one), inches: one.width / 96,
       keepsShape: Math.abs(one.width / one.height - one.naturalWidth / one.naturalHeight) < 0.05 })),
     weak: [...new Set(texts)].map((one) => [contrast(one), `${one.tagName} ${words(one)}`]).filter((one) => one[0] < 4.5),
     texts: texts.length,

@@ -30,6 +30,7 @@ if not MISSING:
     os.environ.update(MPLBACKEND="Agg", MATPLOTLIBRC=os.devnull)
     from made import made_run
     from matplotlib.image import imread
+    from reader.charts.chart import PRINTED, WIDTH
     from reader.charts.every_chart import charts_of
     from reader.findings.report_json import report_json
     from reader.handin.answers import first_answers, parse_answers
@@ -233,33 +234,40 @@ class Pages(unittest.TestCase):
 
     def test_the_page_of_a_hand_in(self):
         content, course = layout_report("lab5"), parse_course(COURSE)
-        drawn = output.draw_all(content, ())[1]
+        drawn = output.draw_all(content, (), printed=True)[1]
         answers = parse_answers(first_answers(course, course.title), course)
-        document = document_of("lab5", course, answers, content, drawn)
         titles = ["Task 2: A table that no run gives", "Task 4: Text alone", "Task 6: One network",
                   "Task 8: Both networks"]
-        for form, paper, sheets in (("slides", PAPER, 5), ("document", UPRIGHT, 3)):
+        charts = [f"{title}: charts" for title in titles[2:]]
+        for form, paper, parts, sheets in (
+            ("slides", PAPER, [*titles[:2], *(one for pair in zip(titles[2:], charts) for one in pair)], 7),
+            ("document", UPRIGHT, titles, 5),
+        ):
+            document = document_of("lab5" if form == "slides" else "nyu", course, answers, content, drawn)
             page = self.folder / f"{form}.html"
-            page.write_text(hand_in(document._replace(form=form)), encoding="utf-8")
+            page.write_text(hand_in(document), encoding="utf-8")
             facts = self.looks(page, paper)
-            self.assertEqual([words for tag, words, _ in facts["headings"] if tag == "H2"], titles)
-            self.assertEqual((facts["links"], facts["pages"]), (titles, []))
+            self.assertEqual([words for tag, words, _ in facts["headings"] if tag == "H2"], parts)
+            self.assertEqual((facts["links"], facts["pages"]), (parts, []))
             self.assertEqual(len(facts["pictures"]), 8)
+            least = min(one["inches"] for one in facts["pictures"])
+            self.assertGreaterEqual(least, WIDTH * PRINTED * 5 / 6, form)  # so that the least letters have 7 points
             self.assertEqual(self.sheets_of_paper(), sheets, form)  # of slides one for each task, and the front
 
     def test_long_answers_and_code_stay_on_their_slide(self):
         content, course = layout_report("lab5"), parse_course(COURSE)
         text = first_answers(course, course.title)
         code = "```\n" + f"    replica.compute({'x' * 70});\n" * 74 + "```"
-        for blank, words in (("its cost?\n\n___", "its cost?\n\n" + "A sentence about efficiency and its price. " * 9),
+        for blank, words in (("its cost?\n\n___", "its cost?\n\n" + "A sentence about efficiency and its price. " * 30),
                              ("Throughput hides ___.", f"Throughput hides cost.\n\n{code}")):
             self.assertIn(blank, text)
             text = text.replace(blank, words)
-        document = document_of("lab5", course, parse_answers(text, course), content, output.draw_all(content, ())[1])
+        drawn = output.draw_all(content, (), printed=True)[1]
+        document = document_of("lab5", course, parse_answers(text, course), content, drawn)
         page = self.folder / "slides.html"
         page.write_text(hand_in(document), encoding="utf-8")
         self.looks(page)
-        self.assertEqual(self.sheets_of_paper(), 5)
+        self.assertEqual(self.sheets_of_paper(), 7)
 
 
 @unittest.skipIf(MISSING, MISSING)
@@ -297,6 +305,10 @@ class Checks(Pages):
         facts = self.facts("<a href='#none'>dead</a><h2 style='display: none'>hidden</h2><img src='data:,x'>")
         self.assertEqual((facts["deadLinks"], facts["headings"]), (["dead"], [["H2", "hidden", False]]))
         self.assertEqual((facts["pictures"][0]["alternative"], facts["pictures"][0]["loaded"]), ("", False))
+
+    def test_ids_that_stand_twice_and_pages_that_are_not_there(self):
+        facts = self.facts("<p id='a'>one</p><p id='a'>two</p><p id='b'>three</p><a href='report.html'>a page</a>")
+        self.assertEqual((facts["twice"], facts["pages"]), (["a"], ["report.html"]))
 
     def test_messages_on_the_console(self):
         self.facts("<img src='file:///nowhere.png'>")

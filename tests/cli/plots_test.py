@@ -31,6 +31,8 @@ sys.path[:0] = [str(JOBS), str(JOBS / "check")]
 BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # as Python is by itself
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
+    from matplotlib.text import Text
+
     import plot_layers
     import plot_report
     import real_images_report
@@ -377,25 +379,35 @@ class Charts(unittest.TestCase):
         self.assertEqual(titles["m1-64-per-rank-efficiency"], "m1, 64 per rank: efficiency")
         self.assertTrue(titles["single-epoch-time"].startswith("Task 10.3: "))
         made_sheets = sheets.sheets_of(report, [(chart, b"png") for chart in charts])
-        titles = ["Task 10.3: the CPU as baseline", "Task 10.7: m2", "Task 10.8: speedup", "Task 10.9: speedup"]
+        titles = ["Task 10.3: the CPU as baseline", "Task 10.7: m2", "Task 10.7: m2: charts", "Task 10.8: speedup",
+                  "Task 10.9: speedup"]
         self.assertEqual([sheet.title for sheet in made_sheets], titles)
-        self.assertEqual([sum(len(block.content) for block in sheet.charts) for sheet in made_sheets], [1, 4, 1, 1])
+        self.assertEqual([sum(len(block.content) for block in sheet.charts) for sheet in made_sheets],
+                         [1, 0, 4, 1, 1])
 
-    def test_more_than_two_charts_leave_the_right_of_a_sheet_to_tables_that_are_turned(self):
+    def test_more_than_two_charts_have_a_sheet_of_their_own(self):
         several = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]
         columns = [{"key": key, "heading": key, "show": "text"} for key in "pabcde"]
         tables = [made.table("lab5_task_6_m1", "Task 6: m1", rows=[[1, *"fghij"], [2, *"klmno"]]),
-                  made.table("lab5_task_8_speedup", "Task 8: speedup", rows=[[1, *"fghij"]]),
-                  made.table("lab5_task_7_m2", "Task 7: m2", rows=[[p, *"fghij"] for p in range(6)])]  # fmt: skip
+                  made.table("lab5_task_8_speedup", "Task 8: speedup", rows=[[1, *"fghij"]])]  # fmt: skip
         report = made.report(several, layouts={"lab5": [{**table, "columns": columns} for table in tables]})
-        turned, alone, many = sheets.sheets_of(report, [(chart, b"png") for chart in charts_of(report)])
-        (view,) = turned.tables
-        self.assertEqual([cell.words for cell in view.head], ["p", "1", "2"])
-        self.assertEqual([[cell.words for cell in row] for row in view.rows],
-                         [[*"afk"], [*"bgl"], [*"chm"], [*"din"], [*"ejo"]])
-        self.assertEqual([row[0].kind for row in view.rows], [""] * 5)
-        self.assertEqual((turned.beside, alone.beside, many.beside), (True, False, False))
-        self.assertEqual([len(alone.tables[0].head), len(many.tables[0].head)], [6, 6])  # one chart; too many rows
+        found = sheets.sheets_of(report, [(chart, b"png") for chart in charts_of(report)])
+        shown = [(sheet.title, len(sheet.tables), sum(len(block.content) for block in sheet.charts), sheet.said)
+                 for sheet in found]  # fmt: skip
+        self.assertEqual(shown, [("Task 6: m1", 1, 0, None), ("Task 6: m1: charts", 0, 4, []),
+                          ("Task 8: speedup", 1, 1, None)])  # fmt: skip
+        self.assertFalse(any(sheet.beside for sheet in found))  # the table is too wide
+
+    def test_letters_on_paper(self):
+        """Also where the paper leaves a chart five sixths of its size, as two stand one above the other."""
+        several = [made.series(f"resnet{i}", made.resnet20()["points"]) for i in (50, 152)]
+        report = made.report(several, layouts={"lab5": []})
+        for chart in charts_of(report):
+            figure = chart.figure(printed=True)
+            least = min(one.get_fontsize() for one in figure.findobj(Text) if one.get_text() and one.get_visible())
+            with self.subTest(chart=chart.name):
+                self.assertGreaterEqual(least * 5 / 6, 7)
+                self.assertAlmostEqual(figure.get_size_inches()[0], 8 * 0.62)
 
     def test_the_book_asks_for_three_slides_with_its_titles(self):
         both = [made.series(name, [made.point(1, 8.0), made.point(2, 5.0)]) for name in ("m1", "m2")]

@@ -16,6 +16,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT / "jobs"), str(RO
 import courses  # noqa: E402
 from made import made_run  # noqa: E402
 from reader import embed  # noqa: E402
+from reader.base.definitions import DEFINITIONS  # noqa: E402
 from reader.charts.every_chart import charts_of  # noqa: E402
 from reader.findings.report_json import report_json  # noqa: E402
 from reader.handin.layouts import layout_tables  # noqa: E402
@@ -47,7 +48,8 @@ CHARTS = {
     "book_task_10_7": ("epoch-time-bars", "throughput-bars", "speedup-bars", "efficiency-bars"),
     "sa_miri_task_10_6": ("epoch-time", "throughput", "speedup", "efficiency"),
     "sa_miri_task_10_7": ("epoch-time", "throughput", "speedup", "efficiency"),
-    "sa_miri_task_10_8": ("epoch-time-bars", "throughput-bars", "speedup-bars", "efficiency-bars"),
+    "sa_miri_task_10_8": tuple(f"weak-{one}-s2-s5-bars" for one in (
+        "epoch-time", "throughput", "speedup", "efficiency")),
     "sa_miri_task_10_9": ("epoch-time", "throughput", "speedup", "efficiency"),
     "nyu_table_1": ("weak-speedup-bars", "strong-speedup-bars"),
 }  # fmt: skip
@@ -72,6 +74,38 @@ def sections(text):
 def names_of(section):
     lines = [line for line in section.splitlines() if line.startswith("**Tables and charts**: ")]
     return [name for line in lines for name in re.findall(r"`([^`]+)`", line)]
+
+
+UNIT = r"(?:s|ms|%|times|minutes|images/s|images|epochs|parameters|GPUs|cores|GB/s|GB)(?![\w/])"
+FIGURE = re.compile(rf"___(?=(?:(?:,| to| and| against| instead of)? ___)* {UNIT})[^_]*?{UNIT}|___ {UNIT}")
+NAME_OF_COLUMN = re.compile(r"(?<![*\w])\*([^*]+)\*(?!\*)")
+NAMED_AFTER = re.compile(r"\*[^*]+\*|`[^`]+`")
+
+
+def sentences_of(section):
+    """The quotes to complete, each in one line."""
+    quotes = re.findall(r"(?:^> .*\n?)+", section, re.MULTILINE)
+    lines = [" ".join(line.removeprefix("> ") for line in quote.splitlines()) for quote in quotes]
+    return [line for line in lines if not line.startswith("**Explain**")]
+
+
+def words_of(table):
+    """What a sentence may call a figure of the table: heading, name of a row or end of a title, without unit."""
+    words = [column.heading for column in table.columns] + [row[0] for row in table.rows if isinstance(row[0], str)]
+    names = [re.sub(r" \(.*?\)$|, %$", "", word) for word in (*words, table.title)]
+    return names + [name.rsplit(": ", 1)[1] for name in names if ": " in name]
+
+
+def unexplained(sentence):
+    """Blanks before a unit that name neither a column nor a command's output before their sentence ends or a figure in
+    another unit follows."""
+    figures = list(FIGURE.finditer(sentence))
+    for at, match in enumerate(figures):
+        others = [one.start() for one in figures[at:] if one[0].split()[-1] != match[0].split()[-1]]
+        end = min([*others, *(one.start() for one in re.finditer(r"[.;] ", sentence) if one.start() >= match.end()),
+                   len(sentence)])  # fmt: skip
+        if not NAMED_AFTER.search(sentence, match.end(), end):
+            yield match[0]
 
 
 def gpu(model, ranks, rank_batch, seconds, **changes):
@@ -164,6 +198,54 @@ class Courses(unittest.TestCase):
                 for chart in wanted if own else ():
                     with self.subTest(task=task, chart=chart):
                         self.assertTrue([one for one in found if one.endswith(chart)], found)
+
+    def test_charts_of_a_task_show_the_networks_of_its_table(self):
+        for name in ("sa-miri", "lab5", "book"):
+            tables, charts = made_of(name)
+            scaled = {id for chart in charts for id in chart.ids}
+            for table in tables:
+                own = {column.key for column in table.columns} & scaled
+                for chart in charts_of_table(table.json(), charts) if own else ():
+                    with self.subTest(table=table.id, chart=chart.name):
+                        self.assertLessEqual(set(chart.ids), own)
+
+    def test_each_figure_to_fill_in_stands_in_a_table_of_its_task(self):
+        for name in TASKS:
+            tables, _ = made_of(name)
+            for number, (_, section) in sections(text_of(name)).items():
+                shown = [table for table in tables if any(fnmatchcase(table.id, one) for one in names_of(section))]
+                known = {word for table in shown for word in words_of(table)}
+                for sentence in sentences_of(section):
+                    with self.subTest(page=name, task=number, sentence=sentence):
+                        self.assertEqual([one for one in NAME_OF_COLUMN.findall(sentence) if one not in known], [])
+                        self.assertEqual(list(unexplained(sentence)), [])
+
+    def test_a_figure_without_a_table_is_seen(self):
+        self.assertEqual(list(unexplained("It takes ___ s, because ___.")), ["___ s"])
+        self.assertEqual(list(unexplained("From ___ to ___ % (*Share*), which is ___ times (*Ratio*) ___.")), [])
+        self.assertEqual(list(unexplained("From ___ to ___ %, which is ___ times as much (*Ratio*).")), ["___ %"])
+        self.assertEqual(list(unexplained("The ratio is ___ (*Ratio*). It grows by ___ %.")), ["___ %"])
+        self.assertEqual(list(unexplained("With *Cores* ___, ___ and ___ GB/s as `busbw` has.")), [])
+
+    def test_ratios_of_networks_are_those_of_the_program(self):
+        facts = {one["name"]: (one["train_flops_per_image"], one["parameters"]) for one in DEFINITIONS["models"]}
+
+        def times(model):
+            return tuple(own / first for own, first in zip(facts[model], facts["resnet50v2"]))
+
+        work, size = times("resnet18")
+        text = " ".join(text_of("book").split())
+        self.assertIn(f"{work:.1f} times as much as ResNet50V2, and in a step it sums {size:.2f} times the bytes", text)
+        self.assertLess(10 * size, work)  # so that the order of work for each byte is clear, and that of the tasks:
+        work, size = times("resnet152v2")
+        self.assertLess(size, work)
+        self.assertIn(f"{work / 2:.1f} times the work, and {work / 2 / size:.2f} times the work for each byte", text)
+        self.assertIn(f"{work:.1f} times the work for an image and half the images make {work / 2:.1f} times the work of a "
+                      f"step, for {size:.1f} times the bytes", " ".join(text_of("lab5").split()))
+        work, size = times("resnet110")
+        self.assertIn(f"ResNet-110 stands for ResNet101V2: {work:.1f} times the work, {size:.3f} times the bytes",
+                      " ".join(text_of("sa-miri").split()))
+        self.assertTrue(1 < work < times("resnet18")[0])
 
     def test_no_table_of_a_layout_is_left_out(self):
         for name in TASKS:

@@ -19,6 +19,7 @@ from reader.base import owned  # noqa: E402
 from reader.base.prose import Passage, Span, passages, prose_markdown  # noqa: E402
 from reader.handin import answers, course_page, extract, folder  # noqa: E402
 from reader.handin.grading import check_class  # noqa: E402
+from reader.page import sheets  # noqa: E402
 from reader.start import Failed, Unusable  # noqa: E402
 
 PAGE = """# A course: tasks and hand-in
@@ -27,6 +28,8 @@ What it is.
 
 ```sh
 make all
+jobs/slurm/submit.sh \\
+  base   # tasks 1 to 2: some
 ```
 
 ## Before you begin
@@ -121,6 +124,21 @@ class Page(unittest.TestCase):
         self.assertEqual(slide.sentences, ["An epoch takes ___ s on ___ cores.", "**Explain**: Why?"])
         self.assertEqual([(one.title, one.sentences, one.shows) for one in found.tasks[1].slides],
                          [("Speed", ["It is ___."], ["lab5_task_8_*"]), ("Meaning", ["It means ___."], [])])
+
+    def test_what_makes_the_runs_of_a_task(self):
+        runs = ("first   # 10.3", "several   # 10.5 to 10.7: 18 runs", "none   # once, online, 10")
+        tasks = [f"## Task {number}: T\n**Hand in**: it" for number in ("10", "10.3", "10.4", "10.6", "10.10")]
+        page = "\n".join(["# X", "```sh", *runs, "```", *tasks, "```sh\njobs/slurm/submit.sh own \\\n  more\n```"])
+        found = course_page.parse_course(page)
+        self.assertEqual([found.runs_of(task) for task in found.tasks],
+                         [["none"], ["first"], [], ["several"], ["jobs/slurm/submit.sh own more"]])
+
+    def test_commands_for_a_cluster_say_whether_they_were_run(self):
+        commands = ("jobs/slurm/submit.sh x --run-dir runs/a", "jobs/scale.sh book --submit --out runs/b", "grep x y")
+        not_run = "For a cluster; no run here is of it:"
+        for ran, wanted in ((["--run-dir", "runs/a"], ["Run on a cluster:", not_run, ""]),
+                            ([], [not_run, not_run, ""])):
+            self.assertEqual([sheets.kind_of(one, ran) for one in commands], wanted)
 
     def test_other_names_of_tasks(self):
         text = ("# X\n## Part 3.2: One (5 points)\n**Hand in**: a table\n## Session 6.3: Two (2.5 %)\n"
@@ -239,20 +257,23 @@ class HandIn(HandInCase):
         printed = self.made()
         self.assertIn("in: hand-in.md, tables/*.csv, runs/ (the records of 8 runs), answers.md (yours to complete)",
                       printed)
-        self.assertIn("Asked for, and given by no run: lab5_task_3", printed)
+        lacks = "No run gives all tables of Task 2; what makes its runs: `jobs/slurm/submit.sh base`."
+        self.assertIn(f"\n{lacks}\n", printed)
         self.assertIn("8 of 8 blanks are open: the head, Task 2, Task 8.", printed)
         self.assertEqual(sorted(os.listdir("in")), [".rueda-files", "answers.md", "hand-in.md", "runs", "tables"])
         self.assertEqual(sorted(os.listdir("in/tables"))[1:], [
             "lab5_task_2.csv", "lab5_task_6_s1.csv", "lab5_task_7_s2.csv", *(f"lab5_task_8_{one}.csv" for one in (
-                "efficiency", "epoch_time", "speedup", "throughput"))])
+                "efficiency", "epoch_time", "networks", "speedup", "throughput"))])
         for name in ("study.json", "runs/resnet50v2_rank10_p1_r1/run.json", "runs/resnet152v2_rank10_p2_r2/steps.csv"):
             self.assertEqual(Path("in/runs/study", name).read_bytes(), Path("study", name).read_bytes())
         text = self.read("in/hand-in.md")
         for words in ("# A course\n", "- **Names**: \\_\\_\\_\n", "- Machine: ", "- Started: 2026-05-01T01:01:01Z to ",
                       "(and 7 others, in runs/)", "## Task 2: The base\n", '```sh\nrueda train "<a>"\n```',
-                      "| Model | ", "- No run gives `lab5_task_3`.", "An epoch takes \\_\\_\\_ s on \\_\\_\\_ cores.",
-                      "> **Explain**: Why?\n\n\\_\\_\\_\n", "## Task 8: Speed\n", "## Task 8: Meaning\n"):  # fmt: skip
+                      "| Model | ", f"- {lacks}", "An epoch takes \\_\\_\\_ s on \\_\\_\\_ cores.",
+                      "> **Explain**: Why?\n\n\\_\\_\\_\n", "## Task 8: Speed\n", "## Task 8: Meaning\n",
+                      "## Commands of the runs\n\nBy their records:\n\n```sh\nrueda train"):  # fmt: skip
             self.assertIn(words, text)
+        self.assertEqual(text.partition("## Commands of the runs")[2].count("rueda train"), 8)
         for words in ("Task 1", "For the student alone", "no command", "make all", "of no task"):
             self.assertNotIn(words, text)
 
@@ -412,7 +433,7 @@ class Html(HandInCase):
         self.assertIn("hand-in.html, tables/*.csv, charts/*.png", printed)
         page = Seen(self.read("in/hand-in.html"))
         self.assertEqual(page.classes.count("blank"), 8)
-        self.assertEqual(page.tags.count("section"), 1 + 3)
+        self.assertEqual(page.tags.count("section"), 1 + 3 + 2)  # with the charts of task 8, and the commands
         self.assertEqual(sorted(os.listdir("in/charts"))[1:], [f"weak-{one}.png" for one in (
             "efficiency-bars", "epoch-time-bars", "speedup-bars", "speedup", "throughput-bars")])
         self.assertEqual(page.tags.count("img"), 5)

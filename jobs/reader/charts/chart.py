@@ -17,6 +17,11 @@ from .style import GRID, plain, settings
 RANKS = "ranks P"
 LOG = " (log scale)"  # in the label of each logarithmic axis
 WIDTH, HEIGHT = 8.0, 5.2  # inches
+LETTERS = 13  # points
+# A sheet of paper shows a chart in at least five sixths of this size, and the least letters, 5/6 of the others, are to
+# have 7 points there.
+PRINTED, PRINTED_LETTERS = 0.62, 10.5
+_TITLE = 58  # letters of a title
 PNG_DPI = 160
 _LETTERS = 172  # of a legend that an inch holds, times the size of letters in points
 
@@ -42,19 +47,22 @@ class Chart:
         self.ids = [text(one.get("id")) for one in series]
         self.topics = topics
 
-    def figure(self):
-        """The chart as a matplotlib figure of its own."""
-        with rc_context(settings()):
-            figure = new_figure(WIDTH, self.height)
+    def figure(self, printed=False):
+        """The chart as a matplotlib figure of its own; `printed`: of the size that it has on paper, where each letter
+        is to be read."""
+        scale, letters = (PRINTED, PRINTED_LETTERS) if printed else (1, LETTERS)
+        with rc_context(settings(letters)):
+            width, height = WIDTH * scale, self.height * scale
+            figure = new_figure(width, height)
             axes = figure.add_subplot()
             self.draw(axes)
-            axes.set_title(plain(title_lines(self.title)))
-            figure.set_size_inches(WIDTH, self.height + legend_height(axes))
+            axes.set_title(plain(title_lines(self.title, round(_TITLE * scale * LETTERS / letters))))
+            figure.set_size_inches(width, height + legend_height(axes))
             fit(axes, (0.02, 0.02, 0.98, 0.98))
         return figure
 
 
-def title_lines(title, width=58):
+def title_lines(title, width=_TITLE):
     """One line; or, if it is too long, the part after the colon and below it the part before it."""
     parts = [title]
     if len(title) > width and ": " in title:

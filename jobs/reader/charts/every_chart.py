@@ -1,12 +1,13 @@
 """Which charts a report has, in the order in which they are shown."""
 
+import itertools
 import re
 
 from . import (
     bandwidth, bars, batches, communication, comparison, confusion, curves, factors, learning, lines, phases,
     predictions, quantity,
 )  # fmt: skip
-from .report import name_of, run_of, runs_of
+from .report import columns_of, has_quantity, layout_tables_of, name_of, run_of, runs_of
 
 _SCALINGS = ("weak", "strong")
 
@@ -44,6 +45,19 @@ def _combined(all_series, with_bars):
             yield lines.chart(f"{scaling}-{one.name}", title, section, members, one)
             if with_bars:
                 yield bars.side_by_side_chart(f"{scaling}-{one.name}-bars", title, section, members, one)
+
+
+def _of_some(report, all_series):
+    """Bars of those series alone that a table of a layout compares, where the study has more."""
+    shown = set()
+    for table, one, scaling in itertools.product(layout_tables_of(report), quantity.ALL, _SCALINGS):
+        members = [series for series in all_series if series.get("scaling") == scaling]
+        chosen = [series for series in members if series["id"] in columns_of(table)]
+        name = "-".join([scaling, one.name, *(file_name(series["id"]) for series in chosen), "bars"])
+        if has_quantity(table, one.name) and len(chosen) < len(members) and name not in shown:
+            shown.add(name)
+            title = f"{one.title.capitalize()}, {scaling} scaling"
+            yield bars.side_by_side_chart(name, title, f"{scaling.capitalize()} scaling", chosen, one)
 
 
 def _learning_of_one(report, series):
@@ -103,6 +117,7 @@ def charts_of(report):
     over_ranks = [series for series in all_series if len(series["points"]) > 1]
     single = [series for series in all_series if len(series["points"]) == 1]
     made = list(comparison.charts(report)) + list(_combined(over_ranks, bool(report.get("layouts"))))
+    made += _of_some(report, over_ranks)
     for series in over_ranks:
         made += [*_of_one(series), *_learning_of_one(report, series)]
     made += [*_learning_of_singles(report, single), *_singles(single), *_confusions(report)]

@@ -114,3 +114,18 @@ def tables_of(report):
     parts = {"Tables": report.get("tables"),
              **{f"Layout {text(name)}": tables for name, tables in (report.get("layouts") or {}).items()}}  # fmt: skip
     return [(heading, tables) for heading, tables in parts.items() if tables]
+
+
+def layout_tables_of(report):
+    """The tables of all layouts that were asked for."""
+    return [table for heading, tables in tables_of(report) if heading.startswith("Layout") for table in tables]
+
+
+def has_quantity(table, quantity):
+    """Whether a layout's table compares series in the quantity of this name."""
+    return text(table.get("id")).endswith("_" + quantity.replace("-", "_"))
+
+
+def columns_of(table):
+    """The keys of its columns, among which are the ids of the series that it compares."""
+    return [text(column.get("key")) for column in entries(table, "columns")]

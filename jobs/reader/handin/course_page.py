@@ -4,7 +4,8 @@ these pages; this is the form that both rely on:
     # Title of the course: tasks and hand-in
     ## Task 3: Title (10 %)                        a task, a part, a question or a session; the weight may be missing
     **Hand in**: a slide                           "nothing" leaves the task out of the hand-in
-    ```sh ... ```                                  commands, which the hand-in shows
+    ```sh ... ```                                  commands, which the hand-in shows; those before the first task may
+                                                   end with a comment that names the tasks whose runs they make
     **Tables and charts**: `lab5_task_3`, `*-speedup`   what it shows, by id of a table and name of a chart
     > The epoch takes ___ s.                       a sentence to complete; several are several paragraphs
     > **Explain**: why?                            a question that only the student can answer
@@ -26,6 +27,8 @@ _WEIGHT = r"\([\d.,]+ ?(?:%|points?|pts?|marks?)\)"
 _TASK = re.compile(rf"## ((?:Task|Part|Question|Session|Exercise) [\w.]+): (.+?)(?: {_WEIGHT})?\s*")
 _HAND_IN, _SHOWS, _EXPLAIN = "**Hand in**:", "**Tables and charts**:", "**Explain**"
 _OF_ALL = ": tasks and hand-in"  # in the heading of each page
+_NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,4})?")
+_SPAN = re.compile(r"(\d{1,4}(?:\.\d{1,4})?)(?: to (\d{1,4}(?:\.\d{1,4})?))?")
 _NAMES = re.compile(r"`([^`]+)`")
 
 
@@ -64,6 +67,36 @@ class Task:
 class Course:
     title: str
     tasks: list  # those that are handed in
+    preparation: list = field(default_factory=list)  # lines of the first commands of the page
+
+    def runs_of(self, task):
+        """The commands that make the runs of a task: its own for a cluster, or else those of the preparation that say
+        so."""
+        own = [line for slide in task.slides for one in slide.commands for line in lines_of(one)
+               if is_for_cluster(line)]  # fmt: skip
+        said = [line.partition("#") for line in self.preparation]
+        return own or [words.strip() for words, _, comment in said if _names(comment, task.name)]
+
+
+def lines_of(commands):
+    """Each command in one line."""
+    return re.sub(r"\\\n\s*", "", commands).splitlines()
+
+
+def is_for_cluster(command):
+    """Whether a command is only for a cluster with Slurm."""
+    return command.startswith("jobs/slurm/") or " --submit" in command
+
+
+def _parts(number):
+    return tuple(map(int, number.split(".")))
+
+
+def _names(comment, task):
+    """Whether a comment such as "10.5 to 10.7: 18 runs" names the task."""
+    number = _parts(task.split()[-1]) if _NUMBER.fullmatch(task.split()[-1]) else ()
+    ends = [(first, last or first) for first, last in _SPAN.findall(comment.partition(":")[0])]
+    return any(_parts(first) <= number <= _parts(last) for first, last in ends if number)
 
 
 def _page_bytes(layout):
@@ -76,7 +109,7 @@ def _page_bytes(layout):
 
 class _PageReader:
     def __init__(self):
-        self.title, self.tasks = "", []
+        self.title, self.tasks, self.preparation = "", [], []
         self._fenced = None  # lines of the block of code that is open; None outside of one
         self._is_command, self._quotes, self._lists = False, False, False
 
@@ -89,6 +122,8 @@ class _PageReader:
             return
         if self._is_command and self._slide():
             self._slide().commands.append("\n".join(self._fenced))
+        elif self._is_command and not self.tasks and not self.preparation:
+            self.preparation = lines_of("\n".join(self._fenced))
         self._fenced = None
 
     def _add_heading(self, line):
@@ -142,7 +177,7 @@ def parse_course(text):
     tasks = [task for task in reader.tasks if task.name and task.is_handed_in()]
     for task in tasks:
         task.slides = [slide for slide in task.slides if not slide.is_empty() or slide.title] or [Slide()]
-    return Course(reader.title, tasks)
+    return Course(reader.title, tasks, reader.preparation)
 
 
 def course_of(layout):

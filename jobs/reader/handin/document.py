@@ -21,7 +21,8 @@ def document_of(layout, course, answers, report, drawn):
     head = [(name, text(words)) for name, words in answers.head.items() if name != "Title"]
     form = "document" if layout in _RUNNING else "slides"
     title = text(answers.head["Title"]) or course.title
-    return Document(title, head, facts(report, _ALL_COMMANDS), form, sheets_of_course(course, answers, report, drawn))
+    sheets = sheets_of_course(course, answers, report, drawn, with_sheets_of_charts=form == "slides")
+    return Document(title, head, facts(report, _ALL_COMMANDS), form, sheets)
 
 
 def _paragraph(words):
@@ -36,12 +37,14 @@ def _table(view):
 
 
 def _sheet(sheet):
-    parts = [f"## {escaped(sheet.title)}", *(f"```sh\n{command}\n```" for command in sheet.commands)]
+    parts = [f"## {escaped(sheet.title)}"]
+    for command, kind in sheet.commands:
+        parts += [escaped(kind)] * bool(kind) + [f"```sh\n{command}\n```"]
     parts += [f"![{escaped(view.name)}](charts/{view.name}.png)" for block in sheet.charts for view in block.content]
     for view in sheet.tables:
         parts += _table(view)
     notes = [_paragraph(fact) for fact in sheet.facts]
-    notes += [f"No run gives `{name}`." for name in sheet.missing]
+    notes += [_paragraph(sheet.missing)] * bool(sheet.missing)
     return [*parts, *(["\n".join(f"- {note}" for note in notes)] if notes else []), prose_markdown(sheet.said)]
 
 

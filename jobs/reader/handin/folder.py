@@ -50,7 +50,7 @@ def _pages(layout, course, answers, report, draws):
         from ..page.output import draw_all
         from ..page.render import hand_in
 
-        _, drawn = draw_all(content, ())
+        _, drawn = draw_all(content, (), printed=True)
     document = document_of(layout, course, answers, content, drawn)
     pictures = {chart.name: png for chart, png in drawn}
     shown = [view.name for sheet in document.sheets for block in sheet.charts for view in block.content]
@@ -81,9 +81,8 @@ def _say(word, contents, runs, missing, is_new):
 
 def _say_what_is_open(word, course, answers, sheets):
     blanks, total = open_blanks(answers, course)
-    absent = list(dict.fromkeys(name for sheet in sheets for name in sheet.missing))
-    if absent:
-        print(f"Asked for, and given by no run: {first_few(absent, _SHOWN)}")
+    for sentence in dict.fromkeys(sheet.missing for sheet in sheets if sheet.missing):
+        print(sentence)
     if blanks:
         print(f"{sum(blanks.values())} of {counted(total, 'blank')} are open: {', '.join(blanks)}. Fill them in in "
               f"{printable(word, _LONGEST)}/{ANSWERS}, and run the command again.")  # fmt: skip

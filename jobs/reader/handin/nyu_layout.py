@@ -134,14 +134,15 @@ _TIMES = (("time_s", "time (sec)", "seconds", epoch_figure),
           ("scaled_speedup", "P x speedup", "ratio", _scaled_speedup_figure))
 _PARTS = (("compute_s", "compute (sec)", "seconds", _derived("compute_s")),
           ("comm_s", "comm (sec)", "seconds", _derived("inferred_s")))
-_BANDWIDTHS = (("bandwidth_GBps", "bandwidth (GB/s)", "gigabytes", _derived("bandwidth_GBps")),)
+_BANDWIDTHS = (("bandwidth_GBps", "bandwidth (GB/s)", "gigabytes", _derived("bandwidth_GBps")),
+               ("busbw_GBps", "measured (GB/s)", "gigabytes", _derived("busbw_GBps")))
 _FIXED = {Scaling.weak: "Weak scaling: the batch of every rank stays the same.",
           Scaling.strong: "Strong scaling: the batch of all ranks together stays the same."}
 _RING = ("A ring all-reduce of N bytes over P ranks with bandwidth B (1/beta) takes 2 (P-1)/P N / B; hence bandwidth "
          "= 2 (P-1)/P x "
          "N x steps / communication of an epoch. GB = 10^9 bytes. Sums in shared memory use no link: their figure is "
          "the "
-         "bandwidth of an equally fast ring.")
+         "bandwidth of an equally fast ring. Measured: inside the all-reduce.")
 _DETAILS = ("Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden or not, mean over ranks. "
             "Exposed: the part "
             "that nothing hid.",

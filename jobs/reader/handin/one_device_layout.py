@@ -2,6 +2,8 @@
 
 import math
 
+from ..base.statistics import median_of
+from ..runs.run import folder_name
 from ..study.observation import Processor, merged
 from ..tables.point_table import cores_of, count_cell, marks_of
 from ..tables.table import Field, Table, without_empty
@@ -33,6 +35,13 @@ def _repeats(observations):
     return [merged(groups[key]) for key in ordered]
 
 
+def _run_field(runs):
+    """The directory of the run whose figures these are, the first of its repeats."""
+    names = [folder_name(run.file) for run in runs if run and run.file]
+    others = f" (middle of {len(names)})" if len(names) > 1 else ""
+    return Field("run", "Run", "text", names[0] + others if names else None)
+
+
 def _named(seen):
     what = f"{seen.model}, {seen.processor.value}{seen.source_remark()}"
     return [Field("model", "Model", "text", f"{what}, {seen.variant}" if seen.variant else what),
@@ -61,19 +70,42 @@ def _networks(seen_once):
     return table
 
 
-def _times(task, what, seen_once, of_processors=False):
+def _process_fields(seen, epochs, started, outcome, times):
+    """Of a process: `epochs` that were finished when it ended; `times`: first and steady epoch."""
+    first, steady = times
+    cores = [Field("cores", "Cores", "count", cores_of(seen))] if seen.processor is Processor.cpu else []
+    return [_run_field(seen.runs), *_named(seen), *cores,
+            Field("started", "Started", "text", started), Field("epochs", "Epochs", "count", epochs),
+            Field("outcome", "Outcome", "text", outcome), Field("first_epoch_s", "First epoch (s)", "seconds", first),
+            Field("epoch_s", "Steady epoch (s)", "seconds", steady),
+            Field("images_per_second", "Throughput (images/s)", "rate", steady and seen.images / steady)]
+
+
+def _times_until(run, count):
+    """Of the first and of a steady epoch among the first `count` ones; None where there is none."""
+    seconds = [one.seconds for one in run.epochs[:count]]
+    return (seconds[0] if seconds else None), (median_of(seconds[1:]) if seconds[1:] else None)
+
+
+def _processes(seen):
+    """[Field...] of each process of a run, or of what a log has. What came before the last one was stopped."""
+    run = seen.runs[0] if seen.runs else None
+    started = run.started_at if run else None
+    for at, count in run.resumptions if run else ():
+        yield _process_fields(seen, count, started, "stopped", _times_until(run, count))
+        started = at
+    yield _process_fields(seen, run and len(run.epochs), started, run and run.outcome,
+                          (seen.first_epoch.value, seen.epoch.value))
+
+
+def _times(task, what, observations):
+    """A row for each process of each run."""
     table = _table(task, what, (
-        "Epochs: finished ones. Stopped: its job ended before them, and --resume goes on. Steady: median of the epochs "
-        "after the first. Of repeats the middle run by this time, or the faster of the middle two.",))
-    for seen in seen_once:
-        run = min(seen.runs, key=_ends_early, default=None)  # the one that the task is about
-        table.add_fields([*_named(seen), *([Field("cores", "Cores", "count", cores_of(seen))] if of_processors else []),
-                          Field("epochs", "Epochs", "count", len(run.epochs) if run else None),
-                          Field("outcome", "Outcome", "text", run.outcome if run else None),
-                          Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),
-                          Field("epoch_s", "Steady epoch (s)", "seconds", seen.epoch),
-                          Field("images_per_second", "Throughput (images/s)", "rate", seen.images / seen.epoch.value),
-                          Field("remark", "Remark", "text", marks_of(seen, ", "))])
+        "A row for each process. Epochs: finished when it ended. Stopped: its job ended before the epochs did, and "
+        "--resume went on in the same directory. Steady: median of the epochs after the first.",))
+    for seen in observations:
+        for fields in _processes(seen):
+            table.add_fields([*fields, Field("remark", "Remark", "text", marks_of(seen, ", "))])
     return table
 
 
@@ -83,11 +115,14 @@ def _learning(task, what, seen_once):
         "Loss and accuracy: means over the training images of the epoch, each by the weights of its step. Of repeats "
         "the run that stands for all.",))
     for seen in seen_once:
+        minutes = 0
         for epoch in seen.runs[0].epochs if seen.runs else ():
-            table.add_fields([*_named(seen), Field("epoch", "Epoch", "count", epoch.epoch),
+            minutes += epoch.seconds / 60
+            table.add_fields([_run_field(seen.runs), *_named(seen), Field("epoch", "Epoch", "count", epoch.epoch),
                               Field("train_loss", "Loss", "seconds", epoch.train.loss),
                               Field("train_accuracy", "Accuracy (%)", "percent", epoch.train.accuracy),
                               Field("seconds", "Time (s)", "seconds", epoch.seconds),
+                              Field("minutes", "Minutes so far", "ratio", minutes),
                               Field("remark", "Remark", "text", marks_of(seen, ", "))])
         if _has_target(seen):
             table.notes.append(f"{seen.model}, {seen.processor.value}: {seen.runs[0].outcome}.")
@@ -97,10 +132,12 @@ def _learning(task, what, seen_once):
 def _compared(seen_once):
     table = _table(7, "a larger network on one device", (
         "Times the time, times the work: of the first row. Batches are those of the runs; compare rows of the same "
-        "one.",))
+        "one. Of repeats, also those that ended with an accuracy, the middle run by its epochs, or the faster of the "
+        "middle two.",))
     for seen in seen_once:
         first = seen_once[0]
-        table.add_fields([*_named(seen), Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),
+        table.add_fields([_run_field(seen.runs), *_named(seen),
+                          Field("first_epoch_s", "First epoch (s)", "seconds", seen.first_epoch),
                           Field("epoch_s", "Steady epoch (s)", "seconds", seen.epoch),
                           Field("images_per_second", "Throughput (images/s)", "rate", seen.images / seen.epoch.value),
                           Field("time_ratio", "Times the time", "ratio", seen.epoch / first.epoch),
@@ -115,12 +152,17 @@ def one_device_layout(observations):
     cpu = [seen for seen in alone if seen.processor is Processor.cpu]
     device = [seen for seen in alone if seen.processor is Processor.gpu] or cpu
     compared = _repeats(device)
-    first = [seen for seen in device if seen.model == compared[0].model]
+
+    def of_first(found):
+        """Whole runs of the network with the least work."""
+        least = [seen.model for seen in _repeats(found)[:1]]
+        return [seen for seen in found if seen.model in least and not _has_target(seen)]
+
     return without_empty([
         _networks(_repeats(alone)),
-        _times(3, "a CPU, to the end of its job", _repeats(cpu), of_processors=True),
-        _times(4, "one GPU", [seen for seen in _repeats(first) if seen.processor is Processor.gpu]),
-        _learning(5, "accuracy", _repeats([seen for seen in first if not _has_target(seen)])),
+        _times(3, "a CPU, to the end of its job", of_first(cpu)),
+        _times(4, "one GPU", of_first([seen for seen in device if seen.processor is Processor.gpu])),
+        _learning(5, "accuracy", _repeats(of_first(device))),
         _learning(6, "to an accuracy", _repeats([seen for seen in device if _has_target(seen)])),
         _compared(compared) if len({seen.model for seen in compared}) > 1 else _table(7, ""),
     ])

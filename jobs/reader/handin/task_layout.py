@@ -4,15 +4,16 @@ import math
 from typing import NamedTuple
 
 from ..base.text import count_text
+from ..study.causes import most_lost
 from ..study.observation import Processor, merged
 from ..study.series import Scaling, epoch_speedup
 from ..tables.acceleration import acceleration_table
 from ..tables.point_table import cores_of, count_cell, high_of, low_of, marks_of
 from ..tables.serial import serial_table
 from ..tables.table import Column, Field, Table, without_empty
+from .network_table import add_networks
 from .side_by_side import (add_side_by_side, efficiency_figure, epoch_figure, ranks_heading, rate_figure,
-                           speedup_figure,
-                           speedup_note)
+                           speedup_figure, speedup_note)  # fmt: skip
 from .work import order_by_work
 
 
@@ -24,17 +25,19 @@ class Course(NamedTuple):
     first: str
     larger: str
     comparison: str
+    networks: str  # what tells them apart
     third: str = ""  # ResNet101V2; without a task it is one of the larger models
     laws: str = ""
     third_laws: str = ""
 
 
 COURSES = {  # by the word of --layout
-    "book": Course("10.3", "10.4", "10.5", "10.6", "10.7"),
-    "sa-miri": Course("10.3", "10.4", "10.6", "10.7", "10.8", "10.9", "10.10", "10.11"),
-    "lab5": Course("2", "3", "6", "7", "8"),
+    "book": Course("10.3", "10.4", "10.5", "10.6", "10.7", "10.6"),
+    "sa-miri": Course("10.3", "10.4", "10.6", "10.7", "10.8", "10.8", "10.9", "10.10", "10.11"),
+    "lab5": Course("2", "3", "6", "7", "8", "8"),
 }
-_FIRST_MODEL, _THIRD_MODEL = "resnet50v2", "resnet101v2"
+_FIRST_MODEL, _THIRD_MODEL, _LARGEST_MODEL = "resnet50v2", "resnet101v2", "resnet152v2"
+_LOST_IN = {"all_reduce": "exposed all-reduce", "rest": "uneven ranks and time between steps"}
 _COMPARED = (
     ("epoch_time", "epoch time (s)", "seconds", epoch_figure),
     ("throughput", "throughput (images/s)", "rate", rate_figure),
@@ -97,7 +100,12 @@ def _view_fields(prefix, heading, view):
             Field(f"{prefix}efficiency_high", "at most", "percent", high_of(view.efficiency))]
 
 
-def _scaling_fields(figures, printed):
+def _learning_rate(point):
+    """Of the run that stands for all."""
+    return point.runs[0].learning_rate if point.runs else None
+
+
+def _scaling_fields(base, figures, printed):
     point = figures.point
     fields = [Field("ranks", ranks_heading(point.processor), "count", point.ranks),
               Field("epoch_s", "Time (s)", "seconds", point.epoch),
@@ -106,7 +114,11 @@ def _scaling_fields(figures, printed):
     if printed:
         fields += [Field("printed_epoch_s", "Time as printed (s)", "text", point.printed_epoch),
                    *_view_fields("printed_", " as printed", epoch_speedup(figures.series, point, "printed_epoch"))]
-    return fields + [Field("batch", "Batch", "count", count_cell(point.global_batch)),
+    part = most_lost(base, figures) if figures.losses else None
+    return fields + [Field("most_lost", "Most lost in", "text", part and _LOST_IN.get(part.key, part.key)),
+                     Field("rank_batch", "Batch of each", "count", count_cell(point.rank_batch)),
+                     Field("batch", "Batch", "count", count_cell(point.global_batch)),
+                     Field("learning_rate", "Learning rate", "gigabytes", _learning_rate(point)),
                      Field("steps", "Steps", "count", count_cell(point.steps)),
                      Field("last_step_images", "Images of the last step", "count", _last_step(point)),
                      Field("remark", "Remark", "text", marks_of(point, ", "))]
@@ -125,14 +137,13 @@ def _series_table(layout, number, figures):
     table = _task_table(layout, number, series.label, "_" + series.id, (
         _scaling_note(series),
         "Time: an epoch, steady (median of the epochs after the first). Throughput = images of an epoch / time, over "
-        "all "
-        "ranks.", speedup_note(series), "At least and at most: what repeats or rounding leave."))
+        "all ranks.", speedup_note(series), "At least and at most: what repeats or rounding leave. Most lost in: "
+        "nothing where the runs leave it open."))
     for point in figures.points:
-        table.add_fields(_scaling_fields(point, printed))
+        table.add_fields(_scaling_fields(figures.points[0], point, printed))
     if printed:
         table.notes.append("As printed: from the rounded seconds of an epoch alone. The figures before them use the "
-                           "printed "
-                           "time per step, too, where there is one.")
+                           "printed time per step, too, where there is one.")
     return table
 
 
@@ -149,6 +160,12 @@ def _comparisons(layout, number, group):
     return tables
 
 
+def _networks(layout, number, group):
+    table = _task_table(layout, number, "the networks", "_networks")
+    add_networks(table, group)
+    return table
+
+
 def _laws(layout, number, group):
     """What Amdahl, Karp and Flatt, and Gustafson say of these series."""
     table = serial_table(group)
@@ -159,13 +176,13 @@ def _laws(layout, number, group):
 
 def _groups(course, figures):
     """The series by the task that is about them: those of the first network, of larger ones, and of the third one. The
-    first network is the book's, or else the one with the least work for an image; then the third is between the others.
-    """
+    first network is the book's, or else the one with the least work for an image. In a study without the book's larger
+    ones the third is between the others."""
     group = [one for one in figures if one.series.scaling is not Scaling.single]
     models = order_by_work(group)
     first = next((model for model in models if model == _FIRST_MODEL), models[0] if models else "")
     third = _THIRD_MODEL if course.third and first != _THIRD_MODEL else None
-    if third and third not in models and first != _FIRST_MODEL and len(models) > 2:
+    if third and not {_THIRD_MODEL, _LARGEST_MODEL} & set(models) and len(models) > 2:
         third = models[len(models) // 2]
 
     def of(wanted):
@@ -182,10 +199,13 @@ def task_layout(layout, figures, observations):
     first, larger, third = _groups(course, figures)
     tables += [_series_table(layout, course.first, one) for one in first]
     tables += [_series_table(layout, course.larger, one) for one in larger]
+    tables.append(_networks(layout, course.networks, first + larger))
     tables += _comparisons(layout, course.comparison, first + larger)
     if third:
         tables += [_series_table(layout, course.third, one) for one in third]
-        tables += _comparisons(layout, course.third, [one for one in figures if one in first + larger + third])
+        all_three = [one for one in figures if one in first + larger + third]
+        tables.append(_networks(layout, course.third, all_three))
+        tables += _comparisons(layout, course.third, all_three)
     if course.laws:
         tables += [_laws(layout, course.laws, first + larger), _laws(layout, course.third_laws, third)]
     return without_empty(tables)

@@ -28,11 +28,12 @@ def _remove_others(folder, names):
         print(f"Left in plots/, not known to be of an earlier report: {_shown(left)}")
 
 
-def draw_all(report, formats):
-    """({name of a file: bytes}, [(chart, bytes of its PNG)]) of all charts of a report."""
+def draw_all(report, formats, printed=False):
+    """({name of a file: bytes}, [(chart, bytes of its PNG)]) of all charts of a report; `printed`: for sheets of
+    paper."""
     contents, drawn = {}, []
     for chart in with_task_numbers(report, charts_of(report)):
-        figure = chart.figure()
+        figure = chart.figure(printed)
         drawn.append((chart, render(figure, "png")))  # which pages need in any case
         pictures = {"png": drawn[-1][1], **({"pdf": render(figure, "pdf")} if "pdf" in formats else {})}
         contents.update({f"{chart.name}.{form}": pictures[form] for form in formats})

@@ -30,6 +30,7 @@ def _environment():
     environment = Environment(loader=FunctionLoader(_template_text), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     environment.filters["emphasised"] = _emphasised
+    environment.filters["spans"] = spans
     return environment
 
 

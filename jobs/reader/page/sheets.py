@@ -5,13 +5,14 @@ import re
 from collections import namedtuple
 from fnmatch import fnmatchcase
 
-from ..charts.report import findings_of, tables_of, text
+from ..charts.report import columns_of, entries, findings_of, has_quantity, layout_tables_of, tables_of, text
 from ..handin.answers import text_of
-from .parts import Cell, charts_block, table_view
+from ..handin.course_page import is_for_cluster, lines_of
+from .parts import charts_block, table_view
 
-Sheet = namedtuple("Sheet", "title charts tables facts beside commands said missing", defaults=((), None, ()))
-"""beside: a single chart, or more than two, have narrow tables and the facts at their right. said: [Passage], None for
-a box to write into. missing: names of tables that the course asks for and the runs do not give."""
+Sheet = namedtuple("Sheet", "title charts tables facts beside commands said missing", defaults=((), None, ""))
+"""beside: a single chart has narrow tables and the facts at its right. commands: [(text, what it is)]. said: [Passage],
+None for a box to write into. missing: a sentence on what the course asks for and the runs do not give."""
 
 # A study with more series than this has sheets of what combines them alone.
 _MOST_SERIES = 4
@@ -19,12 +20,13 @@ _QUANTITIES = ("epoch-time", "throughput", "speedup", "efficiency")
 # Charts of the tables of layouts, by the table's id: baseline and acceleration in each course's numbers, and the lab's
 # table of times.
 _OF_TABLES = {
-    re.compile(r"(book|sa_miri)_task_10_[34]|lab5_task_[23]|sa_miri_2021_task_[347]"): ["single-epoch-time"],
+    re.compile(r"(book|sa_miri)_task_10_[34]|lab5_task_[23]|sa_miri_2021_task_7"): ["single-epoch-time"],
     re.compile(r"nyu_table_1_g\d+"): ["weak-epoch-time", "weak-speedup", "strong-epoch-time", "strong-speedup"],
 }
 _SCALINGS = ("weak", "strong")
 _NARROW = 5  # columns
-_IN_A_ROW = 2  # charts; more stand in two rows, and leave the right of the sheet to tables
+_IN_A_ROW = 2  # charts; more have a sheet of their own
+_PLACE = re.compile(r"--(?:run-dir|out) (\S+)")
 _IN_NAMES_OF_CHARTS = "-"  # and not in ids of tables
 # Task 10.7 of the book asks for three slides with these titles.
 _DECK = {
@@ -51,16 +53,24 @@ def _without_form(chart):
     return chart.name.removesuffix("-bars")
 
 
+def _of_its_series(table, charts, wanted):
+    """Charts of just the series that a table compares, where the combined ones show more."""
+    keys, names = columns_of(table), []
+    for combined in (one for one in charts if one.name in wanted):
+        names.append("-".join([combined.name, *(id for id in combined.ids if id in keys), "bars"]))
+    return [one for one in charts if one.name in names]
+
+
 def charts_of_table(table, charts):
-    """Those of a layout's table, up to four: of one series if its id ends the table's, or the combined ones of a
-    quantity."""
+    """Those of a layout's table, up to four: of one series if its id ends the table's, or those of a quantity that
+    combine all series, or the ones that the table compares."""
     name = text(table.get("id"))
     of_series = [
         one for one in charts for quantity in _QUANTITIES
         if len(one.ids) == 1 and one.ids[0] and name.endswith("_" + one.ids[0]) and one.name.endswith("-" + quantity)
     ]  # fmt: skip
-    wanted = [f"{scaling}-{one}" for one in _QUANTITIES if name.endswith("_" + one.replace("-", "_"))
-              for scaling in _SCALINGS]  # fmt: skip
+    wanted = [f"{scaling}-{one}" for one in _QUANTITIES if has_quantity(table, one) for scaling in _SCALINGS]
+    of_series = of_series or _of_its_series(table, charts, wanted)
     wanted += [chart for pattern, names in _OF_TABLES.items() if pattern.fullmatch(name) for chart in names]
     named = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
     others = tuple(f"{scaling}-" for scaling in _SCALINGS if named and scaling not in named)
@@ -69,15 +79,10 @@ def charts_of_table(table, charts):
     return [as_bars.get(one.name, one) for one in found[:4]]
 
 
-def _layouts(report):
-    """The tables of all layouts that were asked for."""
-    return [table for heading, tables in tables_of(report) if heading.startswith("Layout") for table in tables]
-
-
 def with_task_numbers(report, charts):
     """The same charts; the title of each begins with the tasks whose tables it belongs to."""
     for one in charts:
-        tables = [table for table in _layouts(report)
+        tables = [table for table in layout_tables_of(report)
                   if _without_form(one) in map(_without_form, charts_of_table(table, charts))]  # fmt: skip
         tasks = ", ".join(dict.fromkeys(text(table.get("title")).partition(":")[0] for table in tables))
         if tasks:
@@ -85,21 +90,18 @@ def with_task_numbers(report, charts):
     return charts
 
 
-def _turned(view):
-    """A wide table of few rows with a row for each of its columns; any other as it is."""
-    if len(view.head) <= _NARROW or len(view.rows) >= _NARROW:
-        return view
-    columns = zip(view.head[1:], *(row[1:] for row in view.rows))
-    rows = [[Cell(heading.words, ""), *cells] for heading, *cells in columns]
-    return view._replace(head=[view.head[0], *(row[0] for row in view.rows)], rows=rows)
-
-
 def _sheet(title, blocks, views, facts):
-    charts = sum(len(block.content) for block in blocks)
-    if charts > _IN_A_ROW:
-        views = [_turned(view) for view in views]
-    beside = charts not in (0, _IN_A_ROW) and all(len(view.head) <= _NARROW for view in views)
+    beside = sum(len(block.content) for block in blocks) == 1 and all(len(view.head) <= _NARROW for view in views)
     return Sheet(title, blocks, views, facts, beside)
+
+
+def _with_sheets_of_charts(sheets):
+    """More charts than stand in a row follow on a sheet of their own, so that words and tables have theirs."""
+    for sheet in sheets:
+        many = sum(len(block.content) for block in sheet.charts) > _IN_A_ROW
+        yield sheet._replace(charts=[]) if many else sheet
+        if many:
+            yield Sheet(f"{sheet.title}: charts", sheet.charts, [], [], False, said=[])
 
 
 def _sheet_of_tables(title, tables, drawn, named=()):
@@ -150,9 +152,9 @@ def _worth_a_sheet(drawn):
 
 def sheets_of(report, drawn):
     """A sheet for each task of the layouts asked for; without a layout, for the study's charts."""
-    tables = _layouts(report)
+    tables = layout_tables_of(report)
     if tables:
-        return _sheets_of_layouts(tables, drawn)
+        return list(_with_sheets_of_charts(_sheets_of_layouts(tables, drawn)))
     findings = findings_of(report)
     return [_sheet_of_chart(chart, png, findings) for chart, png in _worth_a_sheet(drawn)]
 
@@ -161,19 +163,48 @@ def _matching(names, pattern):
     return [name for name in names if fnmatchcase(name, pattern)]
 
 
-def _sheet_of_slide(task, slide, said, tables, drawn):
-    """`tables`: {id: table} of all that the report has."""
+def _missing(course, task, slide, tables):
+    """A sentence where a table that a slide asks for is none of these."""
+    asked = [pattern for pattern in slide.shows if _IN_NAMES_OF_CHARTS not in pattern]
+    if all(_matching(tables, pattern) for pattern in asked):
+        return ""
+    runs = [f"`{command}`" for command in course.runs_of(task)]
+    return f"No run gives all tables of {task.name}" + (f"; what makes its runs: {', '.join(runs)}." if runs else ".")
+
+
+def kind_of(commands, ran):
+    """What the hand-in says of commands of the page: those for a cluster may have been run or not."""
+    lines = [line for line in lines_of(commands) if is_for_cluster(line)]
+    if not lines:
+        return ""
+    places = [place for line in lines for place in _PLACE.findall(line)]
+    was_run = any(word == place or word.startswith(f"{place}/") for word in ran for place in places)
+    return "Run on a cluster:" if was_run else "For a cluster; no run here is of it:"
+
+
+def _sheet_of_slide(course, task, slide, said, tables, drawn, ran):
+    """`tables`: {id: table} of all that the report has; `ran`: the words of all commands that were run."""
     charts = [chart.name for chart, _ in drawn]
     ids = list(dict.fromkeys(name for pattern in slide.shows for name in _matching(tables, pattern)))
     named = [name for pattern in slide.shows for name in _matching(charts, pattern)]
     sheet = _sheet_of_tables(f"{task.name}: {slide.title or task.title}", [tables[name] for name in ids], drawn, named)
-    asked = [pattern for pattern in slide.shows if _IN_NAMES_OF_CHARTS not in pattern]
-    missing = [pattern for pattern in asked if not _matching(tables, pattern)]
-    return sheet._replace(commands=slide.commands, said=said, missing=missing)
+    return sheet._replace(commands=[(one, kind_of(one, ran)) for one in slide.commands], said=said,
+                          missing=_missing(course, task, slide, tables))  # fmt: skip
 
 
-def sheets_of_course(course, answers, report, drawn):
-    """A sheet for each task that is handed in, or for each slide that the course asks for in it."""
+def _sheet_of_commands(commands):
+    """What the records say was run."""
+    listed = "\n".join(text(one.get("command")) for one in commands)
+    return [Sheet("Commands of the runs", [], [], [], False, [(listed, "By their records:")], [])] if listed else []
+
+
+def sheets_of_course(course, answers, report, drawn, with_sheets_of_charts):
+    """A sheet for each task that is handed in, or for each slide that the course asks for in it; then what was run."""
     tables = {text(table.get("id")): table for _, part in tables_of(report) for table in part}
-    return [_sheet_of_slide(task, slide, text_of(answers, task, slide), tables, drawn)
-            for task in course.tasks for slide in task.slides]  # fmt: skip
+    measured = report.get("measured")
+    commands = entries(measured, "commands") if isinstance(measured, dict) else []
+    ran = " ".join(text(one.get("command")) for one in commands).split()
+    sheets = [_sheet_of_slide(course, task, slide, text_of(answers, task, slide), tables, drawn, ran)
+              for task in course.tasks for slide in task.slides]  # fmt: skip
+    sheets += _sheet_of_commands(commands)
+    return list(_with_sheets_of_charts(sheets)) if with_sheets_of_charts else sheets

@@ -81,6 +81,7 @@ class RunResult:
     startup: dict = field(default_factory=dict)  # item to its Spread over ranks, in order
     epochs: list = field(default_factory=list)  # finished ones
     summary: RunSummary = field(default_factory=RunSummary)
+    resumptions: list = field(default_factory=list)  # (at, finished epochs) of processes that continued it
     evaluation: dict = None  # of its weights (evaluation_of), where its directory has one
     raw: dict = field(default_factory=dict, repr=False)  # the whole document, for what no attribute has
 
@@ -212,6 +213,12 @@ def _read_timed(j):
                         timed.text_if_any("recorded_in"))
 
 
+def _read_resumptions(j):
+    if not j.has("resumptions"):
+        return []
+    return [(one.text_if_any("at"), one.count("epochs") if one.has("epochs") else 0) for one in j.items("resumptions")]
+
+
 def read_run(file):
     """Reads a run.json. Ignores unknown fields; fields that an older version did not write stay unknown. Raises
     Unusable naming file, field and remedy."""
@@ -225,6 +232,7 @@ def read_run(file):
     _read_all_reduce(run, j)
     _read_ranks(run, j)
     run.timed = _read_timed(j)
+    run.resumptions = _read_resumptions(j)
     rows = {}
     for view in j.items("epochs"):
         epoch = read_epoch(view)
