@@ -86,7 +86,8 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
 }
 
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void* workspace, size_t bytes) {
-  const bool fits = bytes == 0 || standin::is_device_range(workspace, bytes);
+  const bool aligned = std::uintptr_t(workspace) % standin::device_alignment() == 0;
+  const bool fits = bytes == 0 || (aligned && standin::is_device_range(workspace, bytes));
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 

@@ -587,6 +587,21 @@ TEST_CASE("a compiled plan is kept in a file, which is read only if it is whole 
   CHECK(engine_on("GPU") == "eng0");  // compiled anew
 }
 
+TEST_CASE("device memory is no better aligned than CUDA promises, and workspaces need that") {
+  for (const std::size_t bytes : {1, 256, 512, 5000}) {
+    const auto memory = make_device_memory(bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(memory.get()) % 512 == 256);
+  }
+  const Sum sum;
+  const DeviceVector<float> memory(Floats(2048, 1), sum.stream.get());
+  CHECK_THROWS_WITH(sum.sum_of(1, sum.a.data(), memory.data() + 32), Contains("not aligned"));
+  cublasHandle_t handle = nullptr;
+  REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasSetWorkspace(handle, memory.data() + 32, 1024) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasSetWorkspace(handle, memory.data() + 64, 1024) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+}
+
 TEST_CASE("a workspace that overlaps a tensor shows") {
   const Sum sum;
   const DeviceVector<float> memory(Floats(1024, 1), sum.stream.get());

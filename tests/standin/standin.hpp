@@ -14,6 +14,8 @@
 //   NAME                 the name of each [stand-in (host memory, no GPU)]
 //   MEMORY (8 GiB)       bytes of each
 //   CLAIMED              bytes that each reports as free, whatever is free
+//   ALIGNMENT (256)      device memory begins at odd multiples of it, at most 256
+//   COPY_US (0)          what each copy between host and device takes
 //   DELAY_US (0)         mean delay of each item of work; SEED (1) is its seed
 //   SINGLE_OPERATION=1   no engine for graphs of several operations
 //   NO_COMPILE, NO_RUN   the number of an engine that does not compile (9: all), or does not run

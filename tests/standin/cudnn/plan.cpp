@@ -148,6 +148,7 @@ std::vector<std::function<void()>> Plan::bind(const Bindings::Pointers& pointers
   const std::size_t bytes = workspace_bytes();
   require(bytes == 0 || is_device_range(workspace, bytes),
           "the workspace is no device memory of " + std::to_string(bytes) + " bytes");
+  require(std::uintptr_t(workspace) % device_alignment() == 0, "the workspace is not aligned");
   const auto set_up = [=] { std::memset(workspace, kScribble, bytes); };
   const auto compute = [=, graph = graph_] {
     Bindings own = bindings;  // a captured graph runs this many times

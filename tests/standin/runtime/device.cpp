@@ -123,6 +123,17 @@ void before_item() {
   std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
+void copy_slowly(void* to, const void* from, std::size_t bytes) {
+  static const std::size_t us = setting("RUEDA_STANDIN_COPY_US", 0);
+  const bool at_once = us == 0 || is_device_address(to) == is_device_address(from);
+  const std::size_t half = at_once ? bytes : bytes / 2;
+  std::memcpy(to, from, half);
+  if (at_once) return;
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+  std::memcpy(static_cast<std::byte*>(to) + half, static_cast<const std::byte*>(from) + half,
+              bytes - half);
+}
+
 cudaError_t note(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
   return code;

@@ -14,26 +14,27 @@
 namespace rueda::standin {
 namespace {
 
-constexpr std::size_t kAlignment = 512;
+constexpr std::size_t kUnit = 512;
 /// After every block of device memory, so that writing past its end shows.
 constexpr std::byte kMargin{0xC3};
-constexpr std::size_t kMarginBytes = kAlignment;
+constexpr std::size_t kMarginBytes = kUnit;
 
-std::size_t rounded(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+std::size_t rounded(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
 /// Memory for a device: host memory of this process, or what the driver named by
 /// RUEDA_STANDIN_DRIVER gives, which other processes can share. Null if there is none.
 void* take_from_driver(std::size_t bytes) {
-  if (driver().allocate == nullptr) return std::aligned_alloc(kAlignment, bytes);
+  if (driver().allocate == nullptr) {
+    auto* memory = static_cast<std::byte*>(std::aligned_alloc(kUnit, bytes + kUnit));
+    return memory == nullptr ? nullptr : memory + device_alignment();
+  }
   DriverAddress address = 0;
   if (driver().allocate(&address, bytes) != 0) return nullptr;
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
 void* take(std::size_t bytes, MemoryKind kind) {
-  if (kind == MemoryKind::pinned) return std::aligned_alloc(kAlignment, rounded(bytes));
+  if (kind == MemoryKind::pinned) return std::aligned_alloc(kUnit, rounded(bytes));
   auto* memory = static_cast<std::byte*>(take_from_driver(rounded(bytes) + kMarginBytes));
   if (memory == nullptr) return nullptr;
   std::memset(memory, int(MemoryMap::kFresh), bytes);
@@ -42,8 +43,10 @@ void* take(std::size_t bytes, MemoryKind kind) {
 }
 
 void give_back(void* memory, MemoryKind kind) {
-  if (kind == MemoryKind::pinned || driver().release == nullptr) {
+  if (kind == MemoryKind::pinned) {
     std::free(memory);
+  } else if (driver().release == nullptr) {
+    std::free(static_cast<std::byte*>(memory) - device_alignment());
   } else {
     static_cast<void>(driver().release(reinterpret_cast<std::uintptr_t>(memory)));
   }
@@ -61,6 +64,11 @@ void write_counters() {
 }
 
 }  // namespace
+
+std::size_t device_alignment() {
+  static const std::size_t alignment = setting("RUEDA_STANDIN_ALIGNMENT", 256);
+  return alignment;
+}
 
 MemoryMap& MemoryMap::instance() {
   static auto& it = *new MemoryMap;

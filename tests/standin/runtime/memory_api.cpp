@@ -70,7 +70,7 @@ cudaError_t record_copy(void* to, const void* from, cudaStream_t handle, Item it
 Item copy_of_read(void* to, const void* from, std::size_t bytes) {
   const auto* first = static_cast<const std::byte*>(from);
   auto read = std::make_shared<std::vector<std::byte>>(first, first + bytes);
-  return [=] { std::memcpy(to, read->data(), bytes); };
+  return [=] { standin::copy_slowly(to, read->data(), bytes); };
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
@@ -83,7 +83,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
                         .touched = {{0,
                                      {.read = standin::is_device_address(from) ? bytes : 0,
                                       .written = standin::is_device_address(to) ? bytes : 0}}}});
-  Item item = [=] { std::memmove(to, from, bytes); };
+  Item item = [=] { standin::copy_slowly(to, from, bytes); };
   if (is_captured(stream)) return record_copy(to, from, stream, std::move(item));
   if (is_pageable(from)) item = copy_of_read(to, from, bytes);
   const cudaError_t code = standin::submit(stream, std::move(item));

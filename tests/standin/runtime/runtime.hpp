@@ -32,6 +32,11 @@ bool has_delays();
 /// the same for the same RUEDA_STANDIN_SEED and item.
 void before_item();
 
+/// Copies `bytes`; between host and device the first half at once, the rest after
+/// RUEDA_STANDIN_COPY_US microseconds: what meanwhile reads the target or writes to the source
+/// shows.
+void copy_slowly(void* to, const void* from, std::size_t bytes);
+
 /// Remembers an error for cudaGetLastError, as every function of the runtime does; returns `code`.
 cudaError_t note(cudaError_t code);
 
@@ -44,6 +49,10 @@ int current_device();
 
 /// Memory of each device: RUEDA_STANDIN_MEMORY bytes (8 GiB).
 std::size_t device_bytes();
+
+/// Device memory of the host's lies at odd multiples of RUEDA_STANDIN_ALIGNMENT bytes, a power of
+/// two up to 256, which is the least that CUDA promises.
+std::size_t device_alignment();
 
 enum class MemoryKind { device, pinned };
 
@@ -63,7 +72,8 @@ class MemoryMap {
   /// The one of this process; it is never destroyed.
   static MemoryMap& instance();
 
-  /// Memory filled with kFresh, aligned as cudaMalloc's is; null if the device has no more.
+  /// Memory filled with kFresh, no better aligned than it has to be; null if the device has no
+  /// more.
   void* allocate(std::size_t bytes, MemoryKind kind, int device);
   /// False if `memory` is not the begin of a block of this kind.
   bool release(void* memory, MemoryKind kind);
