@@ -1,6 +1,7 @@
 #include "mpi/probes/machine_probe.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -23,7 +24,10 @@ constexpr double kLongSeconds = 5e-3;  // from which on some single ones have to
 constexpr int kLongTimes = 2;
 constexpr double kVeryLongSeconds = 0.1;
 constexpr double kFullSeconds = 20e-3;  // of a message in which its beginning hardly counts
-constexpr double kLeastBeta = 1e-12;    // no link is faster; so a long message is never free
+constexpr std::size_t kPairFloats = std::size_t{1} << 20;  // more than a kernel keeps of a message
+constexpr double kPairSeconds = 0.5;                       // in which pairs exchange messages
+constexpr double kPairTimes = 4, kPartners = 2;
+constexpr double kLeastBeta = 1e-12;  // no link is faster; so a long message is never free
 
 /// What is done again and again with so many floats.
 using Work = std::function<void(std::size_t floats)>;
@@ -82,13 +86,20 @@ class MachineProbe {
   }
 
   /// Over TCP both directions of a connection may disturb each other, and more than two hosts only
-  /// use both where they work in pairs.
+  /// use both where they work in pairs. A message counts as sent while up to 4 MB of it wait in the
+  /// kernel, and what goes to the next partner takes half of the link from them. Those wait for
+  /// the rest before they go on themselves, so links stand still. The mean counts: a sum has it.
   double pair_factor(Exchange& ranks, const cost::Link& link) {
     if (place_.layout.hosts() == 2) return 1;
-    const std::size_t floats = longest_;
-    const double seconds = seconds_of(floats, [&](std::size_t n) { exchange_in_pairs(ranks, n); });
-    const double bytes = link.bytes_within(seconds + launch_);
-    return std::max(bytes / (double(floats) * sizeof(float)), 1.0);
+    const std::size_t floats = std::max(longest_, std::min(kPairFloats, place_.most_floats));
+    const Work work = [&](std::size_t n) { exchange_with_two(ranks, n); };
+    work(1);  // opens connections
+    const double first = max_over_ranks(place_.world, seconds_of_batch(floats, work, 1));
+    const auto times = int(std::clamp<double>(kPairSeconds / std::max(first, 1e-9), 1, kPairTimes));
+    const double batch = max_over_ranks(place_.world, seconds_of_batch(floats, work, times));
+    const double bent = link.message_seconds(link.bend);
+    const double beyond = link.message_seconds(double(floats) * sizeof(float)) - bent;
+    return std::max((batch / kPartners + launch_ - bent) / beyond, 1.0);
   }
 
   cost::Link message_cost(Exchange& ranks) {
@@ -105,6 +116,10 @@ class MachineProbe {
     link.alpha += launch_;
     link.beta = std::max(link.beta, kLeastBeta);
     link.beta_beyond = std::max(link.beta_beyond, kLeastBeta);
+    if (std::isinf(link.bend)) {  // a straight line, which may bend in pairs
+      link.bend = longest.bytes;
+      link.beta_beyond = link.beta;
+    }
     return link;
   }
 
@@ -117,12 +132,15 @@ class MachineProbe {
                    {memory.subspan(floats, floats), plan.left()}, unread_);
   }
 
-  /// A round of doubling or halving; the last of an odd number is left over.
-  void exchange_in_pairs(Exchange& ranks, std::size_t floats) {
-    const int peer = ranks.rank() ^ 1;
-    if (peer >= ranks.size()) return;
+  /// Two rounds of doubling or halving. Who is beyond the largest power of two is left over.
+  void exchange_with_two(Exchange& ranks, std::size_t floats) {
+    const int most = int(std::bit_floor(unsigned(ranks.size())));
+    if (ranks.rank() >= most || most == 1) return;
     const auto memory = place_.device.scratch(2 * floats);
-    ranks.sendrecv({memory.first(floats), peer}, {memory.subspan(floats, floats), peer}, unread_);
+    for (const int distance : {1, std::min(2, most / 2)}) {
+      const int peer = ranks.rank() ^ distance;
+      ranks.sendrecv({memory.first(floats), peer}, {memory.subspan(floats, floats), peer}, unread_);
+    }
   }
 
   void add(std::size_t floats) {
@@ -174,7 +192,7 @@ class MachineProbe {
   int host_;
   int local_;  ///< of this rank on its host
   double launch_ = 0;
-  std::size_t longest_ = 0;  ///< floats of the longest message between hosts
+  std::size_t longest_ = 0;  ///< floats of the longest message
   ReduceJournal unread_;
 };
 

@@ -29,6 +29,10 @@ Link shared_link(const Machine& machine, std::size_t senders) {
   return machine.between.shared_by(double(senders) / double(machine.links_per_node));
 }
 
+/// Up to so many bytes a message to another partner than before disturbed none (docs/results/
+/// all-reduce.md): the rest of the one before, which still waits in the kernel, is short.
+constexpr double kUndisturbedBytes = 1 << 20;
+
 /// Seconds of a message within blocks of `block` of all `ranks` ranks, each of which sends one.
 /// Blocks begin at multiples of their length. Where a node is not made of whole ones, some lie on
 /// two nodes, and all wait for them.
@@ -36,7 +40,8 @@ double block_message(const Machine& machine, std::size_t ranks, std::size_t bloc
   const bool divides_nodes = machine.ranks_per_node % std::bit_ceil(block) == 0;
   if (!machine.spans_nodes(ranks) || divides_nodes) return machine.inside.message_seconds(bytes);
   const Link link = shared_link(machine, std::min(block, machine.ranks_per_node));
-  return link.shared_by(machine.pair_factor).message_seconds(bytes);
+  const double factor = bytes > kUndisturbedBytes ? machine.pair_factor : 1;
+  return link.slower_beyond(factor).message_seconds(bytes);
 }
 
 /// Of a block of `block` of all `ranks` ranks.
@@ -105,6 +110,10 @@ double Link::bytes_within(double seconds) const noexcept {
 Link Link::shared_by(double share) const noexcept {
   const double times = std::max(share, 1.0);
   return {alpha, beta * times, bend / times, beta_beyond * times};
+}
+
+Link Link::slower_beyond(double factor) const noexcept {
+  return {alpha, beta, bend, beta_beyond * factor};
 }
 
 Link link_through(const TimedSum& shorter, const TimedSum& longer) {

@@ -28,6 +28,8 @@ struct Link {
   double bytes_within(double seconds) const noexcept;
   /// While `share` messages go over it at the same time; fewer than one take as long as one.
   Link shared_by(double share) const noexcept;
+  /// Whose bytes beyond the bend take so many times as long.
+  Link slower_beyond(double factor) const noexcept;
 };
 
 /// What a sum of so many bytes took; seconds.
@@ -54,8 +56,8 @@ struct Machine {
   std::size_t ranks_per_node = 1;
   /// How many messages of a node's ranks go out at full speed at the same time; more share.
   std::size_t links_per_node = 1;
-  /// By how much longer the bytes of two nodes take that send each other a message, than those of
-  /// a ring, whose every node sends to one and receives from another.
+  /// By how much longer bytes beyond the bend take, of messages above 1 MiB, where nodes send each
+  /// other messages, each time to another partner, than in a ring, which sends to the same one.
   double pair_factor = 1;
 
   bool spans_nodes(std::size_t ranks) const noexcept { return ranks > ranks_per_node; }

@@ -263,19 +263,23 @@ TEST_CASE("a link whose long messages have another slope", "[cost]") {
   CHECK(straight.bytes_within(0.012) == Approx(10e6));
 }
 
-TEST_CASE("nodes that exchange in pairs take longer by a factor of the bytes", "[cost]") {
-  Machine machine{.inside = {1e-6, 1e-10}, .between = {1e-5, 1e-8}, .gamma = 0};
+TEST_CASE("nodes that exchange in pairs take longer by a factor of the bytes of long messages",
+          "[cost]") {
+  Machine machine{.inside = {1e-6, 1e-10}, .between = {1e-5, 1e-8, 5e4, 2e-8}, .gamma = 0};
   machine.ranks_per_node = 2;
   Machine slower = machine;
   slower.pair_factor = 1.5;
   Machine thinner = machine;
-  thinner.between.beta *= 1.5;
-  CHECK(ring_seconds(slower, 8, 1e6) == Approx(ring_seconds(machine, 8, 1e6)));
-  CHECK(hierarchical_seconds(slower, 8, 1e6) == Approx(hierarchical_seconds(machine, 8, 1e6)));
-  CHECK(doubling_seconds(slower, 8, 1e6) == Approx(doubling_seconds(thinner, 8, 1e6)));
-  CHECK(halving_seconds(slower, 8, 1e6) == Approx(halving_seconds(thinner, 8, 1e6)));
-  CHECK(hierarchical_halving_seconds(slower, 8, 1e6) ==
-        Approx(hierarchical_halving_seconds(thinner, 8, 1e6)));
+  thinner.between.beta_beyond *= 1.5;
+  CHECK(slower.between.slower_beyond(1.5).message_seconds(1e5) == Approx(1e-5 + 5e-4 + 1.5e-3));
+  CHECK(ring_seconds(slower, 8, 16e6) == Approx(ring_seconds(machine, 8, 16e6)));
+  CHECK(hierarchical_seconds(slower, 8, 16e6) == Approx(hierarchical_seconds(machine, 8, 16e6)));
+  CHECK(doubling_seconds(slower, 8, 16e6) == Approx(doubling_seconds(thinner, 8, 16e6)));
+  CHECK(halving_seconds(slower, 8, 16e6) == Approx(halving_seconds(thinner, 8, 16e6)));
+  CHECK(hierarchical_halving_seconds(slower, 8, 16e6) ==
+        Approx(hierarchical_halving_seconds(thinner, 8, 16e6)));
+  CHECK(doubling_seconds(slower, 8, 16e6) > 1.2 * doubling_seconds(machine, 8, 16e6));
+  CHECK(doubling_seconds(slower, 8, 1e6) == Approx(doubling_seconds(machine, 8, 1e6)));
 }
 
 }  // namespace
