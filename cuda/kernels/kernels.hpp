@@ -227,6 +227,11 @@ void column_sums(Element element, float* sums, const void* from, std::size_t row
 void add_bias(Element element, void* y, const void* x, const float* bias, const void* residual,
               std::size_t rows, int channels, cudaStream_t stream);
 
+/// y = x w^T + bias with x (rows, inputs) and w (units, inputs), all fp32, by sums in a fixed
+/// order.
+void dense_forward(float* y, const float* x, const float* w, const float* bias, std::size_t rows,
+                   int inputs, int units, cudaStream_t stream);
+
 /// to[row][c] = from[row][c] for c below `channels`, zeros up to `to_channels`, fp32 to `element`.
 void pad_channels(Element element, void* to, const float* from, std::size_t rows, int channels,
                   int to_channels, cudaStream_t stream);

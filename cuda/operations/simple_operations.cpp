@@ -178,7 +178,8 @@ class Pooling final : public PlannedOperation {
   PoolWork work_;
 };
 
-/// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs).
+/// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs). For
+/// ten units cuBLAS's forward pass took three launches, with the bias, and 20 us.
 class Dense final : public PlannedOperation {
  public:
   Dense(const OperationRequest& r, const DenseNode& dense)
@@ -190,13 +191,10 @@ class Dense final : public PlannedOperation {
     const Matrix x{floats(l, Tensor::input), CUBLAS_OP_N, inputs_};
     const float* w = floats(l, Tensor::weights);
     const float* dy = floats(l, Tensor::output_gradient);
-    float* y = floats(l, Tensor::output);
     switch (l.kind) {
       case LaunchKind::dense_forward:
-        return multiply(r_.context, {w, CUBLAS_OP_T, inputs_}, x, y, units, r_.batch, inputs_);
-      case LaunchKind::add_bias:
-        return add_bias(Element::fp32, y, y, floats(l, Tensor::bias), nullptr,
-                        std::size_t(r_.batch), units, r_.stream());
+        return cuda::dense_forward(floats(l, Tensor::output), x.values, w, floats(l, Tensor::bias),
+                                   std::size_t(r_.batch), inputs_, units, r_.stream());
       case LaunchKind::dense_weights:
         return multiply(r_.context, x, {dy, CUBLAS_OP_T, units}, floats(l, Tensor::weight_gradient),
                         inputs_, units, r_.batch);

@@ -46,8 +46,7 @@ class Lister {
     list(LaunchKind::average_pool, {input}, {output});
   }
   void forward(const DenseNode&, Epilogue) {
-    list_product(LaunchKind::dense_forward, {input, weights}, {output});
-    list(LaunchKind::add_bias, {output, bias}, {output});
+    list(LaunchKind::dense_forward, {input, weights, bias}, {output});
   }
 
   template <typename Kind>

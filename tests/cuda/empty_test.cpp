@@ -69,6 +69,10 @@ void add_calls_of_rows(std::vector<Call>& calls, std::size_t rows, int channels)
       [=](Element e) { column_sums(e, nullptr, nullptr, rows, channels, nullptr, nullptr); });
   add("add_bias",
       [=](Element e) { add_bias(e, nullptr, nullptr, nullptr, nullptr, rows, channels, nullptr); });
+  add("dense_forward", [=](Element) {
+    dense_forward(nullptr, nullptr, nullptr, nullptr, rows, channels, 3, nullptr);
+    dense_forward(nullptr, nullptr, nullptr, nullptr, rows, 3, channels, nullptr);
+  });
   add("pad_channels", [=](Element e) {
     pad_channels(e, nullptr, nullptr, rows, channels, channels == 0 ? 0 : 8, nullptr);
   });

@@ -22,7 +22,7 @@ NCU_WORDS = (
 )  # fmt: skip
 # A kernel is of the first kind whose pattern is in its name.
 KINDS = (
-    ("dense layer", r"cublas|sgemm|gemv|scal_kernel"),
+    ("dense layer", r"cublas|sgemm|gemv|scal_kernel|multiply_rows"),
     ("beside convolutions", r"split_k_kernel|ReduceSplitK|init_device_workspace"),
     ("convolutions", r"fprop|dgrad|wgrad|convFwd|convBwd|ImplicitGemmConvolution|cudnn"),
     ("batch norm: statistics", r"StatisticsSums"),

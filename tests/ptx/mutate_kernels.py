@@ -33,9 +33,10 @@ ADD = ("activations", "elementwise", "add_activations")
 SGD = ("elementwise", "elementwise", "sgd_update")
 LARS = ("elementwise", "elementwise", "lars_update")
 STEP = ("softmax_loss", "losses", "write_step_sums")
+DENSE = ("dense", "losses", "dense_forward")
 SQUARES = ("square_sums", "losses", "square_sums")
 C, L, E, S, Q = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu", "square_sums.cu"
-SLICES = "slices.cuh"
+SLICES, D = "slices.cuh", "dense.cu"
 
 MUTANTS = [Mutant(*row) for row in (
     # Barriers, fences, counters.
@@ -90,7 +91,11 @@ MUTANTS = [Mutant(*row) for row in (
     ("a slice's blocks go past its end", SLICES, "first_block[k + 1] : blocks;", "blocks : blocks;", *LARS),
     ("no packs of a slice's own", SLICES, "(before - slices.at[k].begin) % width;", "before % width;", *LARS),
     ("gradients in bf16 are not taken", E, "arrays.at(begin, narrow, rule)", "arrays.at(begin, gradients, rule)", *SGD),
+    ("a unit too many", D, "unit + d.pairs() < d.units ?", "unit + d.pairs() <= d.units ?", *DENSE),
+    ("an input too many", D, "WarpThreads(), d.inputs,", "WarpThreads(), d.inputs + 1,", *DENSE),
     # Values.
+    ("a lane is not added", D, "distance = kWarpLanes / 2", "distance = kWarpLanes / 4", *DENSE),
+    ("the first unit's bias for both", D, "d.bias[other]", "d.bias[unit]", *DENSE),
     ("gradients in place of packed values", E, "w.at(k, i)); });\n    narrow.store(packed",
      "g.at(k, i)); });\n    narrow.store(packed", *SGD),
     ("the first tensor's norm for all", E, "value_squares[k], gradient", "value_squares[0], gradient", *LARS),

@@ -127,6 +127,10 @@ void add_images(Shapes& shapes) {
       .element = Element::bf16, .in = {128, 512, 4, 4}, .out = {128, 512, 1, 1}};
   shapes.add("global_average_pool bf16 128 x 512 x 4 x 4",
              [&] { cuda::global_average_pool(whole, somewhere<float>(), numbers, nullptr); });
+  shapes.add("dense_forward 128 x 512 to 10", [&] {
+    float* const floats = somewhere<float>();
+    cuda::dense_forward(floats, floats, floats, floats, 128, 512, 10, nullptr);
+  });
   shapes.add("softmax_cross_entropy 128 x 10", [&] {
     float* const floats = somewhere<float>();
     cuda::softmax_cross_entropy(floats, somewhere<std::int32_t>(), 128, 10, 0, floats, floats,

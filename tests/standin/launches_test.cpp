@@ -46,7 +46,7 @@ const char* sign_of(LaunchKind kind) {
        {LaunchKind::pad_shortcut_backward, "::PadShortcutBackward<"},
        {LaunchKind::average_pool, "::AveragePool<"},
        {LaunchKind::average_pool_backward, "::AveragePoolBackward<"},
-       {LaunchKind::dense_forward, "gemm"},
+       {LaunchKind::dense_forward, "DenseRows"},
        {LaunchKind::dense_data, "gemm"},
        {LaunchKind::dense_weights, "gemm"},
        {LaunchKind::softmax_loss, "softmax_cross_entropy("},

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "sweep.hpp"
 
@@ -47,6 +49,29 @@ struct Logits {
     }
   }
 };
+
+void dense_forward(std::size_t rows, int inputs, int units) {
+  row("dense_forward", text("%zu x %d to %d", rows, inputs, units),
+      [&](Row& r) {
+        const auto length = std::size_t(inputs), width = std::size_t(units);
+        const auto x = random_values<float>(33, rows * length),
+                   w = random_values<float>(34, width * length),
+                   b = random_values<float>(35, width);
+        const Operand<float> inputs_of(x, 4), weights(w, 4), bias(b, 4), y(rows * width, 4);
+        cuda::dense_forward(y.get(), inputs_of.get(), weights.get(), bias.get(), rows, inputs,
+                            units, stream());
+        Doubles want;
+        for (std::size_t i = 0; i < rows * width; ++i) {
+          const float* left = &x[i / width * length];
+          const float* right = &w[i % width * length];
+          want.push_back(
+              std::inner_product(left, left + length, right, double(b[i % width]), std::plus<>(),
+                                 [](float a, float c) { return double(a) * double(c); }));
+        }
+        expect(r, y.read(r), want, 4, std::sqrt(double(length)));
+      },
+      {2, rows < 100});
+}
 
 void softmax_cross_entropy(std::size_t rows, int classes, bool gradients, float smoothing = 0) {
   row(text("softmax_cross_entropy%s", gradients ? " gradients" : ""),
@@ -180,6 +205,10 @@ void count_up() {
 }  // namespace
 
 void sweep_losses() {
+  for (const std::size_t rows : {1, 2, 9})
+    for (const int units : {1, 2, 7, 10})
+      for (const int inputs : {1, 31, 64, 129, 512}) dense_forward(rows, inputs, units);
+  dense_forward(choice().whole ? 70000 : 300, 33, 3);
   for (const bool gradients : {false, true}) {
     for (const int classes : {1, 2, 3, 4, 5, 6, 7, 10, 11, 100}) {
       for (const std::size_t rows : {1, 31, 257}) softmax_cross_entropy(rows, classes, gradients);
