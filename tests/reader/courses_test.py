@@ -240,8 +240,8 @@ class Courses(unittest.TestCase):
         work, size = times("resnet152v2")
         self.assertLess(size, work)
         self.assertIn(f"{work / 2:.1f} times the work, and {work / 2 / size:.2f} times the work for each byte", text)
-        self.assertIn(f"{work:.1f} times the work for an image and half the images make {work / 2:.1f} times the work of "
-                      f"a step, for {size:.1f} times the bytes", " ".join(text_of("lab5").split()))
+        self.assertIn(f"{work:.1f} times the work for an image and half the images make {work / 2:.1f} times the work "
+                      f"of a step, for {size:.1f} times the bytes", " ".join(text_of("lab5").split()))
         work, size = times("resnet110")
         self.assertIn(f"ResNet-110 stands for ResNet101V2: {work:.1f} times the work, {size:.3f} times the bytes",
                       " ".join(text_of("sa-miri").split()))

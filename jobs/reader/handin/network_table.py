@@ -41,8 +41,8 @@ _FIGURES = (
 
 
 def _points(group):
-    """[PointFigures] of the most ranks that all of these series ran, with a core for each thread if that was on several;
-    none without such ranks, or where there are fewer than two series."""
+    """[PointFigures] of the most ranks that all of these series ran, with a core for each thread if that was on
+    several; none without such ranks, or where there are fewer than two series."""
     if len(group) < 2:
         return []
     by_ranks = [{one.ranks(): one for one in series.points[::-1]} for series in group]
