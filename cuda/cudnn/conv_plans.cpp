@@ -112,15 +112,19 @@ const CudnnPlan* ConvPlans::find(const Launch& launch) const {
   return forward(launch);
 }
 
+std::string ConvPlans::forward_key(const Launch& launch) const {
+  std::string name = key("forward");
+  if (launch.uses(Tensor::bias)) name += " + bias";
+  if (launch.uses(Tensor::residual)) name += " + residual";
+  if (launch.uses(Tensor::sums)) name += " + statistics";
+  return name;
+}
+
 const CudnnPlan* ConvPlans::forward(const Launch& launch) const {
   const bool bias = launch.uses(Tensor::bias);
   const bool residual = launch.uses(Tensor::residual);
   const bool sums = launch.uses(Tensor::sums);
-  std::string name = key("forward");
-  if (bias) name += " + bias";
-  if (residual) name += " + residual";
-  if (sums) name += " + statistics";
-  return r_.context.plans->find(name, [&](CudnnGraph& g) {
+  return r_.context.plans->find(forward_key(launch), [&](CudnnGraph& g) {
     const auto y = g.tensor(kY, y_);
     auto result = y;
     if (bias || residual) result = g.intermediate(in_fp32(y_));

@@ -22,6 +22,10 @@ class ConvPlans {
   /// For a launch of a convolution in any direction, forward with what it uses
   /// in its epilogue. Null: no engine.
   const CudnnPlan* find(const Launch& launch) const;
+  /// For a launch forward: whether its engine is timed, or named by a tuning file.
+  bool decided(const Launch& launch) const {
+    return r_.context.plans->decides(forward_key(launch));
+  }
 
   /// Numbers in the weights, zeros of windows included.
   std::size_t weight_count() const { return w_.elements(); }
@@ -31,6 +35,7 @@ class ConvPlans {
  private:
   void read_windows();
   std::string key(const char* what) const;
+  std::string forward_key(const Launch& launch) const;
   const CudnnPlan* forward(const Launch& launch) const;
   const CudnnPlan* gradient(ConvDirection direction, const std::string& name,
                             const TensorSpec& weights) const;

@@ -91,6 +91,7 @@ std::optional<CudnnPlan> made_of(const CudnnTarget& target, Descriptor config, s
 void add_plans(std::vector<CudnnPlan>& plans, bool tensor_cores, const CudnnTarget& target,
                const Descriptor& graph, const PlanLimits& limits, const PlanFilter& filter) {
   std::map<std::int64_t, std::set<std::string>> seen;  // by engine
+  std::set<std::int64_t> works;  // the fallback repeats these engines, with their default tile
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor& config : configs_by(mode, target, graph, filter)) {
       if (plans.size() == limits.most) return;
@@ -99,10 +100,14 @@ void add_plans(std::vector<CudnnPlan>& plans, bool tensor_cores, const CudnnTarg
       if (!allowed(engine, limits, tensor_cores)) continue;
       std::string name = name_of(config, engine);
       if (!filter.wanted(name)) continue;
-      auto& of_engine = seen[engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)];
+      const auto number = engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+      if (mode == CUDNN_HEUR_MODE_FALLBACK && works.contains(number)) continue;
+      auto& of_engine = seen[number];
       if (of_engine.size() == limits.most_of_engine || !of_engine.insert(name).second) continue;
       auto plan = made_of(target, std::move(config), std::move(name), filter);
-      if (plan && filter.works(*plan)) plans.push_back(*std::move(plan));
+      if (!plan || !filter.works(*plan)) continue;
+      works.insert(number);
+      plans.push_back(*std::move(plan));
     }
   }
 }

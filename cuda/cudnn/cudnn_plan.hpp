@@ -119,6 +119,8 @@ class PlanStore {
   using Epilogue = std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>;
 
   bool tunes() const { return tunes_; }
+  /// Whether a tuning file says how this work is to be done, or it is timed.
+  bool decides(const std::string& key) const { return tunes_ || chosen_.contains(key); }
   /// Whether the engines of this plan, one of this store's, were timed.
   bool timed(const CudnnPlan& plan) { return times_.contains(entry_of(plan).first); }
   /// Whether the plan `unfused`, then `epilogue`, is better (best_of) than `fused`, then

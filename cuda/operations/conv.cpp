@@ -156,7 +156,8 @@ class Conv final : public PlannedOperation {
     products_.at(l.kind).tensors = tensors_of(l, sums());
   }
 
-  /// What the epilogue does.
+  bool adds() const { return has_addition(r_.self()); }
+  /// What the epilogue does, but for sums.
   void add(void* y, const void* bias, const void* residual) const {
     add_bias(r_.element(), y, y, static_cast<const float*>(bias), residual, r_.rows_of(r_.node),
              conv_.filters, r_.stream());
@@ -174,8 +175,8 @@ class Conv final : public PlannedOperation {
     const Launch product = convolution_of(launches_.forward(Epilogue::none));
     unfused_ = plans_.find(product);
     plan(product) = unfused_;
-    const bool adds = conv_.bias != kNone || r_.has_residual();
-    if (fuse && adds) plan_epilogue(product);
+    const bool sums_decided = plans_.decided(convolution_of(launches_.forward(Epilogue::sums)));
+    if (fuse && (adds() || sums_decided)) plan_epilogue(product);
     if (epilogue_ != Epilogue::none) require(plan(product), product);
     if (unfused_ != nullptr || epilogue_ == Epilogue::none) require(unfused_, product);
   }
@@ -184,7 +185,7 @@ class Conv final : public PlannedOperation {
     const CudnnPlan* fused = plan_sums();
     if (fused == nullptr) {
       summed_.reset();
-      fused = plan_addition();
+      if (adds()) fused = plan_addition();
     }
     if (fused == nullptr) return;
     if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
@@ -207,8 +208,8 @@ class Conv final : public PlannedOperation {
     PlanStore& plans = *r_.context.plans;
     if (!r_.context.deterministic) summed_ = norm_to_sum(r_.graph, r_.node);
     if (!summed_) return nullptr;
-    const CudnnPlan* adds = plans.tunes() ? plan_addition() : nullptr;
-    const CudnnPlan* other = adds != nullptr ? adds : unfused_;
+    const CudnnPlan* added = adds() && plans.tunes() ? plan_addition() : nullptr;
+    const CudnnPlan* other = added != nullptr ? added : unfused_;
     const CudnnPlan* sums = plans_.find(convolution_of(launches_.forward(Epilogue::sums)));
     if (sums == nullptr || other == nullptr || !plans.timed(*sums)) return sums;
     const DeviceMemory memory = make_device_memory(2 * std::size_t(conv_.filters) * sizeof(float));
@@ -218,7 +219,7 @@ class Conv final : public PlannedOperation {
                   .statistics = static_cast<float*>(memory.get()),
                   .scratch = r_.context.sum_scratch()};
     const auto apart = [&](const auto& at) {
-      if (adds == nullptr) add_to(at);
+      if (adds() && added == nullptr) add_to(at);
       norm.x = at.at(ConvPlans::kY);
       norm_statistics(norm, r_.stream());
     };

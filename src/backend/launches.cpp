@@ -38,6 +38,13 @@ class StepLister {
   NodeLaunches of(NodeId id) const {
     return NodeLaunches({graph_, id, batch_, Mode::train}, precision_);
   }
+  /// Without tuned engines: of the convolution, or of the one that a batch norm reads.
+  Epilogue epilogue_of(NodeId id) const {
+    const Node& node = graph_.node(id);
+    const bool is_norm = std::holds_alternative<BatchNormNode>(node.kind);
+    const Node& conv = is_norm ? graph_.node(node.inputs.front()) : node;
+    return has_addition(conv) ? epilogue_ : Epilogue::none;
+  }
   void add(Launch launch) { add(graph_.input(), {std::move(launch)}); }
   void add(NodeId id, const std::vector<Launch>& launches) {
     for (const Launch& launch : launches) launches_.push_back({id, launch});
@@ -58,7 +65,7 @@ class StepLister {
   /// cuDNN adds sums to what is there, so all statistics are cleared before the first node.
   void forward() {
     const auto before = std::ptrdiff_t(launches_.size());
-    for (NodeId id = 1; id <= graph_.logits(); ++id) add(id, of(id).forward(epilogue_));
+    for (NodeId id = 1; id <= graph_.logits(); ++id) add(id, of(id).forward(epilogue_of(id)));
     const auto sums = [](const StepLaunch& step) { return step.launch.uses(Tensor::sums); };
     if (std::ranges::none_of(launches_, sums)) return;
     const double bytes = double(graph_.statistics_count()) * kFloat;

@@ -27,17 +27,18 @@ ParameterId summed_bias(const Graph& graph, NodeId id) {
 }
 
 std::optional<NodeId> norm_to_sum(const Graph& graph, NodeId conv) {
-  const Node& node = graph.node(conv);
-  const auto* kind = std::get_if<ConvNode>(&node.kind);
-  if (kind == nullptr) return std::nullopt;
-  const bool has_epilogue = kind->bias != kNone || node.inputs.size() == 2;
-  if (!has_epilogue) return std::nullopt;
+  if (!std::holds_alternative<ConvNode>(graph.node(conv).kind)) return std::nullopt;
   for (const NodeId id : graph.readers(conv)) {
     const Node& reader = graph.node(id);
     const bool is_norm = std::holds_alternative<BatchNormNode>(reader.kind);
     if (is_norm && reader.inputs.front() == conv) return id;
   }
   return std::nullopt;
+}
+
+bool has_addition(const Node& node) {
+  const auto* conv = std::get_if<ConvNode>(&node.kind);
+  return conv != nullptr && (conv->bias != kNone || node.inputs.size() == 2);
 }
 
 }  // namespace rueda

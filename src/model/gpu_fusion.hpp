@@ -17,10 +17,12 @@ inline constexpr FusionRules kGpuFusions{.conv_adds = true, .batch_norm_adds = t
 /// convolution's output. Else kNone.
 ParameterId summed_bias(const Graph& graph, NodeId id);
 
-/// The batch norm whose sums the convolution `conv` can take on its way, in
-/// bf16. cuDNN's engines that do so are of an older kind (sm_80), like those
-/// with bias and residual: hence only where there is an epilogue in any case
-/// (docs/cuda.md#statistics-in-the-epilogue).
+/// The batch norm whose sums the convolution `conv` can take on its way.
 std::optional<NodeId> norm_to_sum(const Graph& graph, NodeId conv);
+
+/// Whether the node is a convolution with a bias or an addition. cuDNN's engines that take sums are
+/// of an older kind (sm_80), like those that do this: so without tuned engines only such a
+/// convolution takes sums too (docs/cuda.md#statistics-in-the-epilogue).
+bool has_addition(const Node& node);
 
 }  // namespace rueda

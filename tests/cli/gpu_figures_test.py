@@ -155,7 +155,7 @@ class Expected(unittest.TestCase):
         self.assertEqual(rows["doctor"]["verdict"], "REFUTED")
         self.assertEqual(rows["levers"]["verdict"], "not measured")
         text = report.expected_table(list(rows.values()))
-        self.assertIn("| 51,000 to 62,000 images/s | 40,000 | REFUTED |", text)
+        self.assertIn("| 51,000 to 64,000 images/s | 40,000 | REFUTED |", text)
         self.assertIn("| passed, odds 0.8 | failed | REFUTED |", text)
         self.assertEqual(self.judged(status="not run")["doctor"]["verdict"], "not measured")
 

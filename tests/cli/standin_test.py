@@ -5,6 +5,7 @@ it (ranks, devices, transports, precisions, order of work, memory), the bench an
 usage: standin_test.py RUEDA_STANDIN MPIEXEC STALL_LIBRARY DRIVER
 """
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -335,7 +336,8 @@ class Engines(StandInCase):
         tuning = self.read("t.json")
         suffix = " + statistics"
         summed = [key for key in tuning["seconds"] if key.endswith(suffix)]
-        self.assertEqual(len(summed), 5)  # by shape, at this size
+        adding = [key for key in summed if " + bias" in key or " + residual" in key]
+        self.assertEqual((len(summed), len(adding)), (20, 5))  # by shape, at this size
         for key in summed:
             with self.subTest(key=key):
                 seconds = tuning["seconds"][key]
@@ -343,6 +345,29 @@ class Engines(StandInCase):
                 self.assertIn("unfused", seconds)
                 self.assertIn(key.removesuffix(suffix), tuning["seconds"])  # what it was compared with
         self.trained(1, *words)
+
+    def test_a_tuned_run_takes_statistics_in_the_epilogue_of_any_convolution(self):
+        """Those of ResNet-20 have no bias: without a tuning file none takes them."""
+        words = [*SHARED, "--precision", "bf16", "--epochs", "1", "--eval-every", "0"]
+        self.trained(1, *words, "--tuning-file", "any.json", "--tune-engines")
+        tuning = self.read("any.json")
+        summed = [key for key in tuning["seconds"] if key.endswith(" + statistics")]
+        self.assertGreater(len(summed), 3)  # by shape
+        for key in summed:
+            self.assertIn("unfused", tuning["seconds"][key])
+            self.assertEqual(tuning["seconds"][key].keys(), tuning["launches"][key].keys())
+        runs = {}
+        for engine in ("unfused", "eng0{k2=1}"):
+            chosen = {key: engine if key in summed else "eng0{k2=1}" for key in tuning["engines"]}
+            self.write("any.json", json.dumps({**tuning, "engines": chosen}))
+            runs[engine] = self.trained(1, *words, "--tuning-file", "any.json")
+            repeatable = self.trained(1, *words, "--tuning-file", "any.json", "--deterministic")
+            runs[engine, "repeatable"] = repeatable
+        self.assertNear(losses(runs["eng0{k2=1}"]), losses(runs["unfused"]), 0.01)
+        self.assertNotEqual(runs["eng0{k2=1}"]["epochs"][0]["parameter_hash"],
+                            runs["unfused"]["epochs"][0]["parameter_hash"])  # plain sums, without a pivot
+        self.assertSameBits(runs["eng0{k2=1}", "repeatable"], runs["unfused"])
+        self.assertSameBits(runs["unfused", "repeatable"], runs["unfused"])
 
     def test_a_tuning_run_that_ends_early_leaves_what_it_measured(self):
         """Memory is short for the last layers, whose weights are large. What the device reports is more."""

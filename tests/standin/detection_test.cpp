@@ -370,6 +370,19 @@ TEST_CASE("operations whose shapes do not fit are refused") {
                     Contains("shapes"));
 }
 
+TEST_CASE("the default tile of an engine is no plan where one of its tiles works") {
+  const Sum sum;
+  REQUIRE(sum.plans.size() == 2);
+  CHECK(sum.plans[0].engine == "eng0{k2=1}");
+  CHECK(sum.plans[1].engine == "eng1{k2=2}");
+  // Where none does, it is.
+  rueda::cuda::PlanFilter filter;
+  filter.works = [](const CudnnPlan& plan) { return plan.engine != "eng1{k2=2}"; };
+  const auto plans = rueda::cuda::make_plans({sum.handle.get()}, sum.graph, {}, filter);
+  REQUIRE(plans.size() == 2);
+  CHECK(plans[1].engine == "eng1{}");
+}
+
 TEST_CASE("an engine that does not compile or run is left out and named") {
   // Whether an engine runs is seen when it is timed.
   const bool tunes = GENERATE(false, true);

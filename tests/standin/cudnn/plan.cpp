@@ -34,7 +34,8 @@ void spoil(const OperationGraph& graph, const Bindings::Pointers& pointers) {
 }
 
 /// Engine 0 uses tensor cores, 1 is not deterministic, 2 is the fallback. The first two are
-/// compiled at run time. Engine 0 sets its workspace up in a launch of its own.
+/// compiled at run time. Engine 0 sets its workspace up in a launch of its own. The fallback has
+/// engine 1 once more, with its default tile, as cuDNN's does.
 constexpr std::int64_t kEngines = 3;
 constexpr std::size_t kAllEngines = 9;
 constexpr auto kKnob = CUDNN_KNOB_TYPE_TILE_SIZE;
@@ -45,7 +46,7 @@ std::shared_ptr<Descriptor> make(cudnnBackendDescriptorType_t type) {
 
 Value integer(std::int64_t value) { return {CUDNN_TYPE_INT64, std::vector{value}}; }
 
-DescriptorPtr make_config(const DescriptorPtr& graph, std::int64_t index) {
+DescriptorPtr make_config(const DescriptorPtr& graph, std::int64_t index, bool has_tile) {
   const auto engine = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine->values[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = Value({graph});
   engine->values[CUDNN_ATTR_ENGINE_GLOBAL_INDEX] = integer(index);
@@ -54,7 +55,8 @@ DescriptorPtr make_config(const DescriptorPtr& graph, std::int64_t index) {
   knob->values[CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE] = integer(index + 1);
   const auto config = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   config->values[CUDNN_ATTR_ENGINECFG_ENGINE] = Value({engine});
-  config->values[CUDNN_ATTR_ENGINECFG_KNOB_CHOICES] = Value({knob});
+  config->values[CUDNN_ATTR_ENGINECFG_KNOB_CHOICES] =
+      Value(std::vector<DescriptorPtr>(std::size_t(has_tile), knob));
   return config;
 }
 
@@ -62,9 +64,11 @@ Value heuristic_results(const Descriptor& heuristics) {
   const auto mode = heuristics.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
   const auto graph = heuristics.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                       CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  const std::int64_t count = mode == CUDNN_HEUR_MODE_FALLBACK ? kEngines : kEngines - 1;
+  const bool falls_back = mode == CUDNN_HEUR_MODE_FALLBACK;
+  const std::int64_t count = falls_back ? kEngines : kEngines - 1;
   std::vector<DescriptorPtr> configs;
-  for (std::int64_t i = 0; i < count; ++i) configs.push_back(make_config(graph, i));
+  for (std::int64_t i = 0; i < count; ++i)
+    configs.push_back(make_config(graph, i, i != 1 || !falls_back));
   return Value(std::move(configs));
 }
 
