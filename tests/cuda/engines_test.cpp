@@ -271,7 +271,7 @@ TEST_CASE("the tiles of one engine have names of their own, and several are sugg
   for (const CudnnPlan& plan : plans) {
     CAPTURE(plan.engine);
     CHECK(names.insert(plan.engine).second);
-    CHECK(plan.engine.find("{k") != plan.engine.npos);
+    CHECK(plan.engine.ends_with('}'));  // of its knobs; an engine of cuDNN 9.28 has none
     ++tiles[plan.engine.substr(0, plan.engine.find('{'))];
   }
   CHECK(std::ranges::any_of(tiles, [&](auto& t) { return t.second == limits.most_of_engine; }));
