@@ -89,8 +89,10 @@ class Ranks(StandInCase):
         for precision in ("tf32", "bf16"):
             record = self.trained(2, *SHARED, "--precision", precision)
             self.assertEqual(record["config"]["precision"], precision)
-            # The stand-in multiplies in fp32 where it is asked for tf32.
-            self.assertEqual(losses(record)[:2] == fp32, precision == "tf32")
+            # The stand-in multiplies in fp32 where it is asked for tf32, but the first layer reads windows of the image
+            # there, whose products are added in another order.
+            furthest = max(abs(mine / known - 1) for mine, known in zip(losses(record)[:2], fp32))
+            self.assertEqual(furthest < 1e-6, precision == "tf32", furthest)
             self.assertNear(losses(record)[:2], fp32, 0.05)
 
 
