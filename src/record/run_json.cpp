@@ -173,8 +173,8 @@ Json frame_json(const RunRecord& run) {
   return j;
 }
 
-/// The text of a value so many levels inside the document. A text in JSON has
-/// no line ends of its own.
+/// Puts the text of a value that lies so many levels inside the document. A
+/// text in JSON has no line ends of its own.
 void put_inside(const TextSink& put, const Json& value, std::size_t levels) {
   const std::string text = text_of(value, 2);
   const std::string indent(2 * levels, ' ');
