@@ -87,8 +87,9 @@ def has_ranks(job, variables=RANKS):
 class Watch:
     """Whether the run that a launcher started is over although the launcher is not."""
 
-    def __init__(self, job, status):
-        self.job, self.status = job, status
+    def __init__(self, status):
+        """Before the launcher is started: a short run may have written its status at once."""
+        self.status = status
         self.had_ranks = False
         self.since = time.monotonic()  # of the last sign of life
         self.content = self.begun_with = self.read()
@@ -108,12 +109,12 @@ class Watch:
         except (ValueError, LookupError, TypeError, RecursionError):
             return False
 
-    def over(self):
+    def over(self, job):
         now = time.monotonic()
         content = self.read()
         if content != self.content:
             self.content, self.changed, self.since = content, True, now
-        if has_ranks(self.job):
+        if has_ranks(job):
             self.had_ranks, self.since = True, now
         if self.had_ranks:
             return now - self.since > ALONE
@@ -151,12 +152,12 @@ class Runner:
 
     def run_once(self):
         """The exit code of a start, as a shell has it."""
+        watch = Watch(self.run_dir / "status.json")
         # In a group of its own, so that Ctrl-C reaches it once: through on_signal.
         environment = {**launcher_settings(self.command), **os.environ}
         self.job = child_process.start(self.command.words, stdin=subprocess.DEVNULL, env=environment)
         if self.stopped:  # while it was being started
             self.pass_on(self.stopped)
-        watch = Watch(self.job, self.run_dir / "status.json")
         while not child_process.ended(self.job, LOOK):
             reason = self.reason_to_end(watch)
             if reason:
@@ -176,7 +177,7 @@ class Runner:
         """Why the command is ended, or nothing."""
         if self.stopped and time.monotonic() - self.stopped_at > STOPPING:
             return f"the command did not end within {STOPPING} s of {signal.Signals(self.stopped).name}: it is killed"
-        if watch.over():
+        if watch.over(self.job):
             return "the run is over, and its launcher waits for a host that is gone: it is ended"
         return ""
 

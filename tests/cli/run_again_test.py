@@ -19,6 +19,15 @@ from rueda_runs import main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh"
 LIMIT = 20  # seconds
+# The command has ended before the script goes on.
+ON_A_BUSY_HOST = """import child_process
+start = child_process.start
+def started(*words, **options):
+    job = start(*words, **options)
+    job.wait()
+    return job
+child_process.start = started
+"""
 OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe"
 
 
@@ -28,16 +37,16 @@ class RunAgainCase(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
 
-    def start(self, script, *options, words=(), ignored=(), probe="sh ./probe", **limits):
+    def start(self, script, *options, words=(), ignored=(), probe="sh ./probe", change="", **limits):
         """Runs a shell script in place of mpirun; each start is a line of `starts`. Limits: those of the script, by
-        name."""
+        name. Change: Python that runs before it."""
         (self.folder / "launch").write_text('echo "$@" >> starts\n' + script, encoding="utf-8")
         command = [SCRIPT]
-        if limits:
-            names = {name: "run_again_hosts" if name.startswith("PROBE") else "run_again" for name in limits}
-            change = "; ".join(f"{names[name]}.{name} = {value}" for name, value in limits.items())
+        for name, value in limits.items():
+            change += f"{'run_again_hosts' if name.startswith('PROBE') else 'run_again'}.{name} = {value}\n"
+        if change:
             command = [sys.executable, "-c",
-                       f"import sys, run_again, run_again_hosts; {change}; sys.exit(run_again.main())"]
+                       f"import sys, run_again, run_again_hosts\n{change}\nsys.exit(run_again.main())"]
         command += [*options, "--", "sh", "./launch", *words, "--run-dir", "run", "--checkpoint-every", "1step"]
         env = {**os.environ, "PYTHONPATH": str(SCRIPT.parent), "PYTHONDONTWRITEBYTECODE": "1"}
         if probe:
@@ -247,7 +256,6 @@ class Ends(RunAgainCase):
         self.assertEqual((code, len(starts)), (0, 2), err)
         self.assertIn("its launcher waits for a host that is gone", err)
 
-
     def test_a_launcher_that_says_0_although_the_run_goes_on(self):
         """As Open MPI 5's does when it loses a host."""
         def status(outcome):
@@ -262,6 +270,10 @@ class Ends(RunAgainCase):
                 code, err, found = self.ended(self.start(f"{second}{{ {last}exit 0; }}\n{first}exit 0"))
                 self.assertEqual((code, len(found)), (0, starts), err)
                 self.assertEqual("the run is not over" in err, starts == 2)
+        (self.folder / "starts").unlink()
+        script = f"{second}{{ {status('completed')}exit 0; }}\n{status('running')}exit 0"
+        code, err, found = self.ended(self.start(script, change=ON_A_BUSY_HOST))
+        self.assertEqual((code, len(found)), (0, 2), err)
         (self.folder / "run" / "status.json").write_text("[" * 100_000, encoding="utf-8")
         self.assertEqual(self.ended(self.start("exit 0"))[0], 0)
 
