@@ -5,12 +5,14 @@ is there, and every text can be read, in light and dark. jobs/check/pages.sh ins
 usage: pages_test.py [CASE]
 """
 
+import contextlib
 import importlib.util
 import os
 import re
 import sys
 import tempfile
 import unittest
+import zlib
 from io import BytesIO
 from pathlib import Path
 
@@ -71,7 +73,18 @@ build/rueda train --a-command that --goes-on-and-on --and-on --without-an-end-to
 **Tables and charts**: `lab5_task_8_*`
 > The larger network is slower, because ___.
 """
+MATRICES = rb"(\S+) 0 0 \S+ \S+ \S+ cm\n(?:[^\n]*(?<! cm)\n)*(\S+) 0 0 \2 \S+ \S+ cm"
 HEAD = "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
+
+
+def scales_of(pdf):
+    """Of the pages of a PDF that Chromium wrote, each of which begins with two matrices: 1 for 0.75 points a pixel."""
+    found = set()
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL):
+        with contextlib.suppress(zlib.error):
+            if match := re.match(MATRICES, zlib.decompress(stream)):
+                found.add(round(float(match[1]) * float(match[2]) / 0.75, 2))
+    return found
 
 
 def run_report():
@@ -190,7 +203,10 @@ class Pages(unittest.TestCase):
         return *facts, self.sheets_of_paper()
 
     def sheets_of_paper(self):
-        return max(map(int, re.findall(rb"/Count (\d+)", self.browser.pdf())))
+        """How many there are, none of them shrunk: what is wider than the paper shrinks all that is printed."""
+        pdf = self.browser.pdf()
+        self.assertEqual(scales_of(pdf), {1.0})
+        return max(map(int, re.findall(rb"/Count (\d+)", pdf)))
 
     def check_headings(self, page, *wanted):
         second = [words for tag, words, _ in page["headings"] if tag == "H2"]
@@ -269,6 +285,20 @@ class Pages(unittest.TestCase):
         self.looks(page)
         self.assertEqual(self.sheets_of_paper(), 7)
 
+    def test_what_reaches_the_end_of_the_paper_shrinks_nothing(self):
+        """Answers of any length, so that in some of them notes, tables or code lie across the end of a page."""
+        content, course = layout_report("lab5"), parse_course(COURSE)
+        text, asked = first_answers(course, course.title), "The larger network is slower, because ___."
+        self.assertIn(asked, text)
+        for lines in (*range(1, 30, 2), 300):
+            code = "x = 1;\n" * lines
+            said = parse_answers(text.replace(asked, f"More.\n\n```\n{code}```"), course)
+            page = self.folder / "slides.html"
+            page.write_text(hand_in(document_of("lab5", course, said, content, [])), encoding="utf-8")
+            self.browser.open(page)
+            with self.subTest(lines=lines):
+                self.assertGreaterEqual(self.sheets_of_paper(), 4)
+
 
 @unittest.skipIf(MISSING, MISSING)
 class Checks(Pages):
@@ -276,7 +306,7 @@ class Checks(Pages):
 
     test_the_page_of_a_run = test_the_page_of_a_study = None
     test_the_page_of_a_comparison = test_the_page_of_each_layout = test_the_page_of_a_hand_in = None
-    test_long_answers_and_code_stay_on_their_slide = None
+    test_long_answers_and_code_stay_on_their_slide = test_what_reaches_the_end_of_the_paper_shrinks_nothing = None
 
     def facts(self, body, style="", **look):
         page = self.folder / "page.html"

@@ -273,9 +273,24 @@ class HandIn(HandInCase):
                       "> **Explain**: Why?\n\n\\_\\_\\_\n", "## Task 8: Speed\n", "## Task 8: Meaning\n",
                       "## Commands of the runs\n\nBy their records:\n\n```sh\nrueda train"):  # fmt: skip
             self.assertIn(words, text)
-        self.assertEqual(text.partition("## Commands of the runs")[2].count("rueda train"), 8)
+        commands = text.partition("## Commands of the runs")[2]
+        said = ("rueda train", "  # 1 rank\n", "  # 2 ranks\n")
+        self.assertEqual([commands.count(words) for words in said], [8, 4, 4])
         for words in ("Task 1", "For the student alone", "no command", "make all", "of no task"):
             self.assertNotIn(words, text)
+
+    def test_tables_say_on_what_they_are_without_the_number_of_their_task(self):
+        self.made()
+        text = self.read("in/hand-in.md")
+        self.assertIn("\n## Task 8: Speed\n\n### The networks on 2 ranks\n", text)
+        self.assertIn("\n### Speedup\n", text)
+        self.assertNotIn("### Task", text)
+        alone = PAGE.replace("`lab5_task_2`,\n`lab5_task_3`", "`lab5_task_6_*`").replace("_8_*", "_8_networks")
+        with mock.patch.object(folder, "course_of", lambda layout: course_page.parse_course(alone)):
+            self.made()
+        text = self.read("in/hand-in.md")
+        self.assertIn("\n### The networks on 2 ranks\n", text)  # a table alone, too
+        self.assertIn("\n### Task 6: resnet50v2, 10 per rank", text)  # of another task than its sheet
 
     def test_answers_are_written_once_and_filled_in(self):
         self.made("--title", "Lab *five*")
@@ -445,7 +460,7 @@ class Html(HandInCase):
         self.assertEqual(sorted(os.listdir("in")), [".rueda-files", "answers.md", "hand-in.md", "runs", "tables"])
 
     def test_long_code_is_told_from_short(self):
-        for lines, wanted in ((31, []), (32, ["long"])):
+        for lines, wanted in ((21, []), (22, ["long"])):
             self.write("answers.md", FILLED.replace("Fast.", "```\n" + "x\n" * lines + "```"))
             Path("in").mkdir(exist_ok=True)
             shutil.move("answers.md", "in/answers.md")

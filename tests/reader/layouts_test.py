@@ -273,9 +273,34 @@ class Courses(LayoutCase):
             four.ranks[0].cores = cores
             table = find(layout("book", observe_all([*runs, four])), "book_task_10_6_networks")
             self.assertIn(f"on {ranks} ranks", table.title)
-        self.assertIn("resnet50v2, 20 per rank, P = 1: single run.", table.notes)
+        limited = [f"{one} per rank, P = {ranks}" for one in ("resnet50v2, 20", "resnet152v2, 10") for ranks in (1, 2)]
+        self.assertIn(f"{'; '.join(limited)}: single run.", table.notes)
         apart = [one for one in runs if (one.model == "resnet50v2") == (len(one.ranks) != 2)]
         self.assertNotIn("book_task_10_6_networks", ids(layout("book", observe_all(apart[:2]))))
+
+    def test_what_stands_for_a_network_of_the_course_is_named(self):
+        tables = layout("sa-miri", [one for model in ("resnet50v2", "resnet110", "resnet18")
+                                    for one in series_of(model, 10)])
+        for number, ends in (("10_6_s1", "GPU"), ("10_7_s3", "in place of resnet152v2"),
+                             ("10_9_s2", "in place of resnet101v2")):
+            self.assertEqual(find(tables, f"sa_miri_task_{number}").title.endswith(ends), number != "10_6_s1")
+        larger, third = "resnet18 stands for resnet152v2.", "resnet110 stands for resnet101v2."
+        for number, wanted in (("10_8", [larger]), ("10_9", [larger, third]), ("10_10", [larger]),
+                               ("10_11", [third])):
+            own = [one for one in tables if one.id.startswith(f"sa_miri_task_{number}") and not one.id[-1:].isdigit()
+                   or one.id == f"sa_miri_task_{number}"]
+            self.assertTrue(own)
+            for table in own:
+                self.assertEqual([note for note in (larger, third) if note in table.notes], wanted, table.id)
+        book_own = book([one for model in ("resnet50v2", "resnet18", "resnet152v2") for one in series_of(model, 10)])
+        self.assertNotRegex(str([(one.title, one.notes) for one in book_own]), "in place of|stands for")
+        self.assertIn("in place of resnet50v2", book(series_of("resnet20", 10))[0].title)
+
+    def test_the_baseline_is_the_first_of_several_networks(self):
+        for models in (("resnet18", "resnet50v2"), ("resnet50v2", "resnet18")):
+            seen = [replace(observation(1, 64, 8, model), processor=Processor.cpu, image_size=32) for model in models]
+            baseline = find(layout("lab5", seen), "lab5_task_2")
+            self.assertEqual([cell(baseline, row, "model") for row in (0, 1)], ["resnet50v2", "resnet18"])
 
     def test_the_speedup_that_amdahls_law_gives_for_a_fit(self):
         # T(P) = 10 (0.2 + 0.8 / P): the fit finds s = 0.2, so that the law's speedups are the measured ones.
@@ -432,9 +457,11 @@ class Homework(LayoutCase):
         # 2 x 3/4 x 4 x 11,173,962 bytes x 1,563 steps / 64.47 s
         self.check(tables[2], (4, "batch_32_bandwidth_GBps", 1.5 * 44_695_848 * 1563 / 64.47 / 1e9))
         for table, words in ((tables[1], ("T(P) - C / P", "C = T(1)")),
-                             (tables[2], ("11,173,962 parameters", "2 (P-1)/P", "8,192 x 4: 7"))):
+                             (tables[2], ("11,173,962 parameters", "2 (P-1)/P", "by batch of all x ranks: ",
+                                          "8,192 x 4: 7"))):
             for word in words:
                 self.assertIn(word, "\n".join(table.notes))
+        self.assertNotIn("besides", "\n".join(tables[2].notes))  # a log records no bytes
 
     def test_a_public_answer_that_ran_per_gpu(self):
         # 32 images per GPU: 96.315 s on one, 90.334 s on four, 391 steps of 128: 66.3 s of communication, 0.40 GB/s
@@ -449,7 +476,11 @@ class Homework(LayoutCase):
         for one in runs:
             one.parameters = 11_220_132  # of 100 classes
         tables = nyu(observe_all(runs))
-        self.assertIn("N: 11,220,132 parameters of ", "\n".join(tables[3].notes))
+        notes = "\n".join(tables[3].notes)
+        self.assertIn("N: 11,220,132 parameters of ", notes)
+        self.assertIn("44,880,528 bytes; a step is one all-reduce. With what it sums besides, such as the statistics "
+                      "of batch norms, N is 100,000,000 bytes here.", notes)
+        self.assertIn("Steps of an epoch, by batch of each x ranks: ", notes)
         self.check(find(tables, "nyu_communication"), (2, "one_rank_s", 10), (2, "loading_s", 1),
                    (2, "compute_s", 4.5),  # (10 - 1) / 2
                    (2, "inferred_s", 1.5),  # 6 - 4.5

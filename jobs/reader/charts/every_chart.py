@@ -35,6 +35,14 @@ def _unique(labels):
     return names
 
 
+def _in_order_of_tables(report, all_series):
+    """As the table of a layout that has most of them has them side by side; others after them."""
+    ids = {one["id"] for one in all_series}
+    tables = [[key for key in columns_of(table) if key in ids] for table in layout_tables_of(report)]
+    order = max(tables, key=len, default=[])
+    return sorted(all_series, key=lambda one: order.index(one["id"]) if one["id"] in order else len(order))
+
+
 def _combined(all_series, with_bars):
     """Charts of all series of one kind of scaling: lines, and bars too where a course asks for them."""
     for scaling in _SCALINGS:
@@ -116,8 +124,9 @@ def charts_of(report):
     all_series = _with_file_names(report["series"])
     over_ranks = [series for series in all_series if len(series["points"]) > 1]
     single = [series for series in all_series if len(series["points"]) == 1]
-    made = list(comparison.charts(report)) + list(_combined(over_ranks, bool(report.get("layouts"))))
-    made += _of_some(report, over_ranks)
+    side_by_side = _in_order_of_tables(report, over_ranks)
+    made = list(comparison.charts(report)) + list(_combined(side_by_side, bool(report.get("layouts"))))
+    made += _of_some(report, side_by_side)
     for series in over_ranks:
         made += [*_of_one(series), *_learning_of_one(report, series)]
     made += [*_learning_of_singles(report, single), *_singles(single), *_confusions(report)]

@@ -41,7 +41,8 @@ def measured_json(runs):
         "from": started[0] if started else None,
         "to": started[-1] if started else None,
         "versions": [{"name": name, "versions": each_once(found)} for name, found in versions.items()],
-        "commands": [{"run": run_path(run), "command": command_of(run)} for run in runs if run.command_line],
+        "commands": [{"run": run_path(run), "ranks": len(run.ranks), "command": command_of(run)}
+                     for run in runs if run.command_line],
     }
 
 

@@ -56,11 +56,13 @@ def _row(name, figures):
     return [name, first, *(cell for other in others for cell in (other, other / first if first else None))]
 
 
-def _marks(series, point):
-    """Sentences on what limits the point, and the base of its efficiency."""
-    for one in (series.points[0], point):
-        if marks := marks_of(one.point, ", "):
-            yield f"{series.series.label}, P = {one.ranks()}: {marks}."
+def _marks(group, points):
+    """Sentences on what limits these points and the bases of their efficiencies: one for each kind of limit."""
+    limited = {}
+    for series, point in zip(group, points):
+        for one in (series.points[0], point):
+            limited.setdefault(marks_of(one.point, ", "), []).append(f"{series.series.label}, P = {one.ranks()}")
+    return [f"{'; '.join(names)}: {marks}." for marks, names in limited.items() if marks]
 
 
 def add_networks(table, group):
@@ -77,4 +79,4 @@ def add_networks(table, group):
         figures = [of(one) for one in points]
         if any(map(math.isfinite, figures)):
             table.add(_row(name, figures))
-    table.notes = [*_NOTES, *(note for pair in zip(group, points) for note in _marks(*pair))]
+    table.notes = [*_NOTES, *_marks(group, points)]

@@ -184,16 +184,26 @@ def _formulas(group):
     return notes
 
 
+def _summed_note(group, size):
+    """The bytes that the figures rest on where runs recorded them: a step sums more than gradients."""
+    summed = {point.communication.bytes for one in group for point in one.points if point.run and point.ranks() > 1}
+    found = sorted(one for one in summed - {size} if math.isfinite(one))
+    if not found:
+        return ""
+    ends = " to ".join(map(count_text, dict.fromkeys((found[0], found[-1]))))
+    return f" With what it sums besides, such as the statistics of batch norms, N is {ends} bytes here."
+
+
 def _bandwidth_notes(group):
     series, notes = group[0].series, [_RING]
     size = _gradient_bytes(series.points[0])
     if math.isfinite(size):
         notes.append(f"N: {count_text(size / _BYTES)} parameters of {series.model}, 4 bytes each: {count_text(size)} "
-                     f"bytes; a step "
-                     "is one all-reduce.")
+                     f"bytes; a step is one all-reduce.{_summed_note(group, size)}")
     steps = [f"{count_text(one.series.batch)} x {point.ranks()}: {count_text(point.point.steps)}"
              for one in group for point in one.points if point.ranks() > 1]
-    return [*notes, f"Steps of an epoch, by batch x ranks: {', '.join(steps)}."]
+    whose = "each" if series.scaling is Scaling.weak else "all"
+    return [*notes, f"Steps of an epoch, by batch of {whose} x ranks: {', '.join(steps)}."]
 
 
 def _speedup_notes(group):

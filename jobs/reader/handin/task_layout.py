@@ -14,7 +14,7 @@ from ..tables.table import Column, Field, Table, without_empty
 from .network_table import add_networks
 from .side_by_side import (add_side_by_side, efficiency_figure, epoch_figure, ranks_heading, rate_figure,
                            speedup_figure, speedup_note)  # fmt: skip
-from .work import order_by_work
+from .work import known_work_of, order_by_work
 
 
 class Course(NamedTuple):
@@ -63,7 +63,7 @@ def _cpu_baseline(layout, number, observations):
             repeats.setdefault((seen.subject(), seen.global_batch, str(seen.images)), []).append(seen)
     merged_once = [merged(group) for group in repeats.values()]
     different = any(o.variant for o in merged_once)
-    for o in merged_once:
+    for o in sorted(merged_once, key=known_work_of):
         table.add_fields([
             Field("model", "Model", "text", o.model), Field("image_size", "Pixels", "count", count_cell(o.image_size)),
             Field("source", "Source", "text", o.source), Field("batch", "Batch", "count", count_cell(o.global_batch)),
@@ -131,10 +131,29 @@ def _scaling_note(series):
     return f"Weak scaling: {images} images per step on every rank; with more ranks an epoch has fewer steps."
 
 
-def _series_table(layout, number, figures):
+def _stand_ins(first, larger, third):
+    """{network: that of the course in whose place it ran}."""
+    found = {}
+    for group, wanted in ((first, _FIRST_MODEL), (larger, _LARGEST_MODEL), (third, _THIRD_MODEL)):
+        models = {one.series.model for one in group}
+        found.update(dict.fromkeys(models - {wanted} if wanted not in models else (), wanted))
+    return found
+
+
+def _with_stand_ins(tables, group, stand_ins):
+    """The same tables, which say what stands for what among the series of the group."""
+    models = dict.fromkeys(one.series.model for one in group)
+    for table in tables:
+        table.notes += [f"{own} stands for {stand_ins[own]}." for own in models if own in stand_ins]
+    return tables
+
+
+def _series_table(layout, number, figures, stand_ins):
     series = figures.series
+    wanted = stand_ins.get(series.model)
     printed = any(point.printed_epoch.known for point in series.points)  # whether a log has rounded times
-    table = _task_table(layout, number, series.label, "_" + series.id, (
+    title = series.label + (f", in place of {wanted}" if wanted else "")
+    table = _task_table(layout, number, title, "_" + series.id, (
         _scaling_note(series),
         "Time: an epoch, steady (median of the epochs after the first). Throughput = images of an epoch / time, over "
         "all ranks.", speedup_note(series), "At least and at most: what repeats or rounding leave. Most lost in: "
@@ -197,15 +216,21 @@ def task_layout(layout, figures, observations):
     tables = [_cpu_baseline(layout, course.baseline, observations),
               _acceleration(layout, course.acceleration, observations)]
     first, larger, third = _groups(course, figures)
-    tables += [_series_table(layout, course.first, one) for one in first]
-    tables += [_series_table(layout, course.larger, one) for one in larger]
-    tables.append(_networks(layout, course.networks, first + larger))
-    tables += _comparisons(layout, course.comparison, first + larger)
+    stand_ins = _stand_ins(first, larger, third)
+
+    def of_each(number, group):
+        return [_series_table(layout, number, one, stand_ins) for one in group]
+
+    def of_all(networks, comparison, group):
+        found = [_networks(layout, networks, group), *_comparisons(layout, comparison, group)]
+        return _with_stand_ins(found, group, stand_ins)
+
+    tables += of_each(course.first, first) + of_each(course.larger, larger)
+    tables += of_all(course.networks, course.comparison, first + larger)
     if third:
-        tables += [_series_table(layout, course.third, one) for one in third]
-        all_three = [one for one in figures if one in first + larger + third]
-        tables.append(_networks(layout, course.third, all_three))
-        tables += _comparisons(layout, course.third, all_three)
+        all_three = sorted(first + larger + third, key=lambda one: known_work_of(one.points[0].point))
+        tables += of_each(course.third, third) + of_all(course.third, course.third, all_three)
     if course.laws:
-        tables += [_laws(layout, course.laws, first + larger), _laws(layout, course.third_laws, third)]
+        for number, group in ((course.laws, first + larger), (course.third_laws, third)):
+            tables += _with_stand_ins([_laws(layout, number, group)], group, stand_ins)
     return without_empty(tables)

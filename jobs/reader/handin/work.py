@@ -24,12 +24,17 @@ def work_of(seen):
     return _MODELS[seen.model]["train_flops_per_image"] * ((seen.image_size or _PIXELS) / _PIXELS) ** 2
 
 
+def known_work_of(seen):
+    """The same as something to sort by: unknown work is the most."""
+    work = work_of(seen)
+    return math.inf if math.isnan(work) else work
+
+
 def order_by_work(figures):
     """The names of the models of a list of SeriesFigures, least work first; those whose work is unknown last, as they
     came."""
     work = {}
     for one in figures:
         for point in one.points:
-            own = work_of(point.point)
-            work[one.series.model] = min(work.get(one.series.model, math.inf), math.inf if math.isnan(own) else own)
+            work[one.series.model] = min(work.get(one.series.model, math.inf), known_work_of(point.point))
     return sorted(work, key=work.get)

@@ -5,6 +5,7 @@ import re
 from collections import namedtuple
 from fnmatch import fnmatchcase
 
+from ..base.text import counted
 from ..charts.report import columns_of, entries, findings_of, has_quantity, layout_tables_of, tables_of, text
 from ..handin.answers import text_of
 from ..handin.course_page import is_for_cluster, lines_of
@@ -104,12 +105,18 @@ def _with_sheets_of_charts(sheets):
             yield Sheet(f"{sheet.title}: charts", sheet.charts, [], [], False, said=[])
 
 
+def _caption(title, sheet):
+    """The title of a table without the task's number, which the title of its sheet has; empty if that says it all."""
+    words = "" if title == sheet else title.removeprefix(sheet.partition(": ")[0] + ": ")
+    is_name = any(map(str.isdigit, words.partition(" ")[0]))  # resnet18
+    return words if is_name else words[:1].upper() + words[1:]
+
+
 def _sheet_of_tables(title, tables, drawn, named=()):
-    """Of tables of layouts, with their charts and those that are named. Notes are the facts; the title of a lone table
-    is the sheet's."""
+    """Of tables of layouts, with their charts and those that are named. Notes are the facts."""
     views = [table_view(table) for table in tables]
     facts = list(dict.fromkeys(note for view in views for note in view.notes))
-    views = [view._replace(notes=[], title=view.title if len(views) > 1 else "") for view in views]
+    views = [view._replace(notes=[], title=_caption(view.title, title)) for view in views]
     charts = [chart for chart, _ in drawn]
     wanted = {*named, *(one.name for table in tables for one in charts_of_table(table, charts))}
     return _sheet(title, charts_block([one for one in drawn if one[0].name in wanted]), views, facts)
@@ -192,9 +199,15 @@ def _sheet_of_slide(course, task, slide, said, tables, drawn, ran):
                           missing=_missing(course, task, slide, tables))  # fmt: skip
 
 
+def _command_line(one):
+    """With the ranks, of which a command says nothing by itself."""
+    ranks = one.get("ranks")
+    return text(one.get("command")) + (f"  # {counted(ranks, 'rank')}" if isinstance(ranks, int) else "")
+
+
 def _sheet_of_commands(commands):
     """What the records say was run."""
-    listed = "\n".join(text(one.get("command")) for one in commands)
+    listed = "\n".join(map(_command_line, commands))
     return [Sheet("Commands of the runs", [], [], [], False, [(listed, "By their records:")], [])] if listed else []
 
 
