@@ -423,8 +423,8 @@ class Charts(unittest.TestCase):
                  for sheet in sheets.sheets_of(report, drawn)]  # fmt: skip
         self.assertEqual([one[:2] for one in found], [
             ("Task 10.3: the CPU as baseline", [""]),
-            ("Task 10.7: Absolute performance", ["Task 10.7: epoch time (s)", "Task 10.7: throughput"]),
-            ("Task 10.7: Scaling behavior", ["Task 10.7: speedup", "Task 10.7: efficiency"]),
+            ("Task 10.7: Absolute performance", ["Epoch time (s)", "Throughput"]),
+            ("Task 10.7: Scaling behavior", ["Speedup", "Efficiency"]),
             ("Task 10.7: Generalization", []),
         ])  # fmt: skip
         self.assertEqual([len(one[2]) for one in found], [0, 2, 2, 0])

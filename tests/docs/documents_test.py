@@ -47,6 +47,20 @@ SYMPTOMS = (
     "$'\\r': command not found", "CUDA driver version is insufficient", "no kernel image is available",
     "accuracy at 0.1", "Requested node configuration is not available", "Invalid account", "No module named",
 )  # fmt: skip
+# Sentences of the courses' pages with seconds of an epoch "by the plan" of `rueda summary`: pages, words, and of each
+# figure network, pixels, batch and precision.
+MODELLED = (
+    (("book", "lab5", "sa-miri"), "Model: {} s.", "resnet50v2 128 256 fp32"),
+    (("book", "lab5", "sa-miri"), "Model for one GPU: {} s.", "resnet50v2 128 2048 fp32"),
+    (("book", "lab5", "sa-miri"), "Model for one GPU: {} s.", "resnet152v2 128 1024 fp32"),
+    (("sa-miri",), "model for one GPU: {} s.", "resnet101v2 128 1024 fp32"),
+    (("sa-miri",), "Model of ResNet50V2, batch 256: {}, {} and {} s.", "resnet50v2 128 256 fp32",
+     "resnet50v2 128 256 tf32", "resnet50v2 128 256 bf16"),
+    (("sa-miri-2021",), "Model for an H100: {} s.", "resnet50v2 128 256 fp32"),
+    (("sa-miri-2021",), "({} against {} s on an H100)", "resnet152v2 128 256 fp32", "resnet50v2 128 256 fp32"),
+    (("nyu",), "Model: {}, {} and {} s.", "resnet18 32 32 fp32", "resnet18 32 128 fp32", "resnet18 32 512 fp32"),
+)  # fmt: skip
+IMAGES = 50_000
 TO_BE_MADE = ("jobs/slurm/site.sh",)  # files that a page tells its reader to make
 
 
@@ -188,6 +202,21 @@ class Documents(DocumentsCase):
     def test_symptoms_that_users_search(self):
         page = Page("docs/troubleshooting.md")
         self.assertEqual([symptom for symptom in SYMPTOMS if not rows_for(page, symptom)], [])
+
+    def test_seconds_that_courses_expect_by_the_model(self):
+        @functools.cache
+        def seconds(model, pixels, batch, precision):
+            done = self.program.run("summary", "--roofline", "H100", "--model", model, "--image-size", pixels,
+                                    "--batch-per-rank", batch, "--precision", precision)  # fmt: skip
+            rate = re.search(r"(\d+) by the plan", self.completed(done).out)[1]
+            return f"{IMAGES / int(rate):.1f}"
+
+        for names, words, *figures in MODELLED:
+            sentence = words.format(*(seconds(*figure.split()) for figure in figures))
+            for name in names:
+                text = (ROOT / "docs" / "courses" / f"{name}.md").read_text(encoding="utf-8")
+                with self.subTest(page=name, sentence=sentence):
+                    self.assertIn(sentence, " ".join(text.split()))
 
     @longer
     def test_every_command_as_it_is_written(self):

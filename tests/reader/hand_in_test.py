@@ -70,11 +70,15 @@ no command
 
 ### Speed
 
-**Tables and charts**: `lab5_task_8_*`
+**Tables and charts**: `lab5_task_8_*`, `batch-sweep`
 
 > It is ___.
 
 ### Meaning
+
+```sh
+jobs/slurm/submit.sh more
+```
 
 > It means ___.
 """
@@ -123,22 +127,28 @@ class Page(unittest.TestCase):
         self.assertEqual(slide.shows, ["lab5_task_2", "lab5_task_3", "weak-speedup"])
         self.assertEqual(slide.sentences, ["An epoch takes ___ s on ___ cores.", "**Explain**: Why?"])
         self.assertEqual([(one.title, one.sentences, one.shows) for one in found.tasks[1].slides],
-                         [("Speed", ["It is ___."], ["lab5_task_8_*"]), ("Meaning", ["It means ___."], [])])
+                         [("Speed", ["It is ___."], ["lab5_task_8_*", "batch-sweep"]),
+                          ("Meaning", ["It means ___."], [])])
 
     def test_what_makes_the_runs_of_a_task(self):
-        runs = ("first   # 10.3", "several   # 10.5 to 10.7: 18 runs", "none   # once, online, 10")
-        tasks = [f"## Task {number}: T\n**Hand in**: it" for number in ("10", "10.3", "10.4", "10.6", "10.10")]
+        runs = ("first   # 10.3", "several   # 10.5 to 10.7: 18 runs", "none   # once, online, 10", "tenth   # 10.1")
+        tasks = [f"## Task {number}: T\n**Hand in**: it"
+                 for number in ("10", "18", "10.3", "10.4", "10.6", "10.100", "10.10")]
         page = "\n".join(["# X", "```sh", *runs, "```", *tasks, "```sh\njobs/slurm/submit.sh own \\\n  more\n```"])
         found = course_page.parse_course(page)
         self.assertEqual([found.runs_of(task) for task in found.tasks],
-                         [["none"], ["first"], [], ["several"], ["jobs/slurm/submit.sh own more"]])
+                         [["none"], [], ["first"], [], ["several"], [], ["jobs/slurm/submit.sh own more"]])
 
     def test_commands_for_a_cluster_say_whether_they_were_run(self):
         commands = ("jobs/slurm/submit.sh x --run-dir runs/a", "jobs/scale.sh book --submit --out runs/b", "grep x y")
         not_run = "For a cluster; no run here is of it:"
-        for ran, wanted in ((["--run-dir", "runs/a"], ["Run on a cluster:", not_run, ""]),
+        was_run = "Run on a cluster:"
+        for ran, wanted in ((["--run-dir", "runs/a"], [was_run, not_run, ""]),
+                            (["--run-dir", "runs/a/np2", "runs/b/runs/p1"], [was_run, was_run, ""]),
+                            (["--run-dir", "runs/ab", "other/runs/b"], [not_run, not_run, ""]),
                             ([], [not_run, not_run, ""])):
             self.assertEqual([sheets.kind_of(one, ran) for one in commands], wanted)
+        self.assertEqual(sheets.kind_of("grep x y\n" + commands[0], ["runs/a"]), was_run)
 
     def test_other_names_of_tasks(self):
         text = ("# X\n## Part 3.2: One (5 points)\n**Hand in**: a table\n## Session 6.3: Two (2.5 %)\n"
@@ -271,8 +281,10 @@ class HandIn(HandInCase):
                       "(and 7 others, in runs/)", "## Task 2: The base\n", '```sh\nrueda train "<a>"\n```',
                       "| Model | ", f"- {lacks}", "An epoch takes \\_\\_\\_ s on \\_\\_\\_ cores.",
                       "> **Explain**: Why?\n\n\\_\\_\\_\n", "## Task 8: Speed\n", "## Task 8: Meaning\n",
+                      "For a cluster; no run here is of it:\n\n```sh\njobs/slurm/submit.sh more\n```\n",
                       "## Commands of the runs\n\nBy their records:\n\n```sh\nrueda train"):  # fmt: skip
             self.assertIn(words, text)
+        self.assertEqual(text.count("No run gives"), 1)  # a chart that is not drawn is no missing table
         commands = text.partition("## Commands of the runs")[2]
         said = ("rueda train", "  # 1 rank\n", "  # 2 ranks\n")
         self.assertEqual([commands.count(words) for words in said], [8, 4, 4])
@@ -304,7 +316,7 @@ class HandIn(HandInCase):
         text = self.read("in/hand-in.md")
         for words in ("# Ours\n", "- **Names**: Ann, Bob\n", "An epoch takes 0.6 s on 2 cores.",
                       "Because *work* grows:\n",
-                      "- one `thing`\n- **two**\n", "## Task 8: Meaning\n\nMuch.\n"):
+                      "- one `thing`\n- **two**\n", "submit.sh more\n```\n\nMuch.\n"):
             self.assertIn(words, text)
         self.write("in/answers.md", FILLED.replace("Group: 7", "Group:").replace("Much.", "").replace("0.6 s", "___ s"))
         self.assertIn("3 of 8 blanks are open: the head, Task 2, Task 8.", self.made())

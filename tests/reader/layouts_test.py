@@ -261,7 +261,9 @@ class Courses(LayoutCase):
                              ("Images of a step, each device", [20, 10, 0.5]),
                              ("Work of an image (GFLOP)", [6, 18, 3]), ("Work of a step (GFLOP)", [120, 180, 1.5]),
                              ("Summed in a step (MB)", [100, 200, 2]),
-                             ("Work for each byte (kFLOP)", [1.2, 0.9, 0.75])):
+                             ("Work for each byte (kFLOP)", [1.2, 0.9, 0.75]),
+                             ("All-reduce of a step (ms)", [200 / 3, 20, 0.3])):
+            self.assertEqual(len(found[name]), 3)
             for cell_of_row, value in zip(found[name], wanted):
                 self.assertAlmostEqual(cell_of_row, value, msg=name)
         rates = find(tables, "book_task_10_5_s")
@@ -275,8 +277,25 @@ class Courses(LayoutCase):
             self.assertIn(f"on {ranks} ranks", table.title)
         limited = [f"{one} per rank, P = {ranks}" for one in ("resnet50v2, 20", "resnet152v2, 10") for ranks in (1, 2)]
         self.assertIn(f"{'; '.join(limited)}: single run.", table.notes)
-        apart = [one for one in runs if (one.model == "resnet50v2") == (len(one.ranks) != 2)]
-        self.assertNotIn("book_task_10_6_networks", ids(layout("book", observe_all(apart[:2]))))
+        on_one = [one for one in runs if len(one.ranks) in ((1, 4) if one.model == "resnet50v2" else (1, 2))]
+        self.assertEqual(len(on_one), 4)  # both networks on one rank alone
+        self.assertNotIn("book_task_10_6_networks", ids(layout("book", observe_all(on_one))))
+
+    def test_networks_are_compared_on_fewest_hosts_and_by_what_is_known(self):
+        runs = [made_run(model=model, ranks=ranks, epochs=(8 / ranks,) * 2) for model in ("resnet50v2", "resnet152v2")
+                for ranks in (1, 2)]
+        spread = made_run(model="resnet152v2", ranks=2, epochs=(7, 7))
+        spread.ranks[1].host = "node2"
+        runs[0].train_flops_per_image = runs[1].train_flops_per_image = 6e9
+        for one in (*runs[2:], spread):
+            one.model = "unknown"
+        table = find(layout("book", observe_all([*runs, spread])), "book_task_10_6_networks", "on 2 ranks")
+        found = {row[0]: row[1:] for row in table.rows}
+        self.assertEqual(found["Epoch (s)"], [4, 4, 1])
+        self.assertEqual(found["Work of an image (GFLOP)"][0], 6)
+        self.assertTrue(math.isnan(found["Work of an image (GFLOP)"][1]))
+        gpus = [one for model in ("resnet50v2", "resnet152v2") for one in series_of(model, 10)]
+        self.assertIn("on 2 GPUs", find(layout("book", gpus), "book_task_10_6_networks").title)
 
     def test_what_stands_for_a_network_of_the_course_is_named(self):
         tables = layout("sa-miri", [one for model in ("resnet50v2", "resnet110", "resnet18")
@@ -361,6 +380,10 @@ class OneDevice(LayoutCase):
         self.assertEqual([cell(target, row, "seconds") for row in range(len(target.rows))], [24, 14, 15])
         self.assertIn("resnet50v2, GPU: target reached.", target.notes)
         self.assertEqual([cell(compared, row, "time_ratio") for row in (0, 1)], [1, 2.5])
+        self.assertEqual([cell(compared, row, "work_ratio") for row in (0, 1)], [1, 1330569216 / 421453824])
+        self.assertEqual([cell(compared, row, "images_per_second") for row in (0, 1)], [50000 / 14, 50000 / 35])
+        self.assertEqual(cell(gpu, 0, "images_per_second"), 50000 / 14)
+        self.assertEqual(cell(networks, 1, "gradient_bytes"), 4 * 58208394)
         self.assertEqual(cell(compared, 1, "batch"), 10)
 
     def test_a_run_to_an_accuracy_is_a_repeat_for_the_time_of_an_epoch_alone(self):
