@@ -464,6 +464,8 @@ class Html(HandInCase):
         self.assertEqual(sorted(os.listdir("in/charts"))[1:], [f"weak-{one}.png" for one in (
             "efficiency-bars", "epoch-time-bars", "speedup-bars", "speedup", "throughput-bars")])
         self.assertEqual(page.tags.count("img"), 5)
+        widths = {int.from_bytes(path.read_bytes()[16:20], "big") for path in Path("in/charts").glob("*.png")}
+        self.assertEqual(widths, {int(0.62 * 8 * 160)})  # as on paper, where the letters are to be read
         text = self.read("in/hand-in.md")
         self.assertEqual(text.count("](charts/weak-"), 5)
         self.assertIn("Task 8: Speed", page.words)
