@@ -112,11 +112,9 @@ void CudaReduceDevice::wait(rueda::Event event) {
   events_.wait(event);
 }
 
-void CudaReduceDevice::join() {
+void CudaReduceDevice::others_wait() {
   select();
-  check(cudaEventRecord(compute_tail_.get(), compute_), "cudaEventRecord");
   check(cudaEventRecord(own_tail_.get(), own_.get()), "cudaEventRecord");
-  check(cudaStreamWaitEvent(own_.get(), compute_tail_.get(), 0), "cudaStreamWaitEvent");
   check(cudaStreamWaitEvent(compute_, own_tail_.get(), 0), "cudaStreamWaitEvent");
 }
 

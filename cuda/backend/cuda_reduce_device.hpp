@@ -42,7 +42,7 @@ class EventPool {
 /// The all-reduce's view of a GPU. Its work goes over a stream of its own, the
 /// communication stream, next to the compute stream on which the network runs:
 /// so that the two overlap, and the one waits for the other only where `record`
-/// and `join` say so.
+/// and `others_wait` say so.
 ///
 /// Any thread may use it, one at a time; recording and waiting also at the same
 /// time. Each call selects the device for its thread first. Errors are
@@ -78,7 +78,7 @@ class CudaReduceDevice final : public ReduceDevice {
   rueda::Event record_on(cudaStream_t stream);
   /// The thread sleeps if it takes longer than kLookTime. An event is waited for once.
   void wait(rueda::Event event) override;
-  void join() override;
+  void others_wait() override;
   /// From cudaMalloc, so that MPI can share it between processes. Growing it waits for the device.
   std::span<float> scratch(std::size_t count) override;
 
@@ -114,8 +114,7 @@ class CudaReduceDevice final : public ReduceDevice {
   cudaStream_t compute_;
   Stream own_ = make_urgent_stream();
   EventPool events_;
-  Event compute_tail_ = make_event();  ///< of the last join
-  Event own_tail_ = make_event();
+  Event own_tail_ = make_event();  ///< which others wait for
   Growing<DeviceMemory> scratch_;
   Growing<PinnedMemory> host_scratch_;
   std::optional<Checks> checks_;

@@ -17,17 +17,16 @@ GradientAccumulator::GradientAccumulator(Backend& backend, std::size_t arena_flo
 
 void GradientAccumulator::push(std::span<const float> arena) {
   if (slots_.empty()) return;
-  device_.join();  // the backward pass wrote the arena
   device_.copy(slot(order_.next_slot()), arena);
   order_.push([this](std::size_t into, std::size_t from) { merge(into, from); });
-  device_.join();  // the next one writes it again
+  device_.others_wait();  // the next one writes it again
 }
 
 void GradientAccumulator::finish(std::span<float> arena) {
   if (slots_.empty()) return;
   order_.finish([this](std::size_t into, std::size_t from) { merge(into, from); });
   device_.copy(arena, slot(0));
-  device_.join();
+  device_.others_wait();
 }
 
 void GradientAccumulator::merge(std::size_t into, std::size_t from) {

@@ -28,7 +28,7 @@ class GradientAccumulator {
  public:
   GradientAccumulator(Backend& backend, std::size_t arena_floats, std::size_t micro_batches);
 
-  /// Takes the arena of the next micro-batch.
+  /// Takes the arena of the next micro-batch, which is computed (Replica::compute).
   void push(std::span<const float> arena);
   /// All have been pushed: writes the sum into `arena`.
   void finish(std::span<float> arena);

@@ -221,8 +221,8 @@ class LeavingBench {
     bench_.replica().leave_gradients(leaves);
   }
   Replica& replica() { return bench_.replica(); }
-  void compute() {
-    bench_.load({0, 1});
+  void compute(const std::vector<std::uint32_t>& images = {0, 1}) {
+    bench_.load(images);
     bench_.backend().upload(gradients(), std::vector<float>(gradients().size(), NAN));
     replica().compute(0.5F);
   }
@@ -257,6 +257,9 @@ TEST_CASE("replica: an update by gradients that are left has the same bits",
     complete.check_complete();
     CHECK(left.updated() == complete.updated());
   }
+  left.compute({});  // leaves none, after those of the step before
+  complete.compute({});
+  CHECK(left.updated() == complete.updated());
 }
 
 TEST_CASE("replica: no gradient is left where others read it", "[backend][replica][bf16]") {
@@ -265,6 +268,10 @@ TEST_CASE("replica: no gradient is left where others read it", "[backend][replic
   SECTION("in buckets") { bench.replica().announce_buckets({bench.replica().gradients().size()}); }
   SECTION("where something disturbs") {
     bench.replica().disturb([](Mark) {});
+  }
+  SECTION("after steps in which they were") {
+    for (int step = 0; step < 3; ++step) bench.compute();
+    bench.replica().leave_gradients(false);
   }
   for (int step = 0; step < 3; ++step) {
     bench.compute();

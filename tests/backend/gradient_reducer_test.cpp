@@ -115,6 +115,86 @@ TEST_CASE("gradient reducer: nothing is summed before it is complete", "[backend
   }
 }
 
+/// Reads what it sums as MPI does, without waiting for the device.
+class Reader final : public AllReduce {
+ public:
+  explicit Reader(ReduceDevice& device) : device_(device) {}
+  std::string_view name() const override { return "reader"; }
+  Event sum(std::span<float> slice, Event ready, ReduceJournal&) override {
+    slices.push_back(slice);
+    seen.push_back(device_.check_sum(slice));
+    return ready;
+  }
+  std::vector<std::span<float>> slices;
+  std::vector<std::uint64_t> seen;
+
+ private:
+  ReduceDevice& device_;
+};
+
+/// Sums of micro-batches on a device that has other work to sum before.
+struct BusySums {
+  BusySums(Backend& on, std::size_t floats)
+      : backend(on), accumulator(on, floats, 2), work(on, std::vector<float>(1000)) {}
+
+  void push(std::span<const float> arena) {
+    keep_busy();
+    accumulator.push(arena);
+  }
+  void finish(std::span<float> arena) {
+    keep_busy();
+    accumulator.finish(arena);
+  }
+  void keep_busy() {
+    for (int i = 0; i < 50; ++i) backend.reduce_device().add(work.span(), work.span());
+  }
+
+  Backend& backend;
+  GradientAccumulator accumulator;
+  DeviceFloats work;
+};
+
+TEST_CASE("micro-batches: what is computed next waits for their sums", "[backend][reducer]") {
+  constexpr std::size_t kFloats = 3;
+  const auto backend = open_backend_under_test();
+  const DeviceFloats arena(*backend, std::vector<float>(kFloats));
+  BusySums sums(*backend, kFloats);
+  for (const float gradient : {1.0F, 2.0F}) {
+    backend->upload(arena.span(), std::vector<float>(kFloats, gradient));
+    sums.push(arena.span());
+    backend->zero(arena.span());  // what the next micro-batch computes, which is awaited
+    backend->finish();
+  }
+  sums.finish(arena.span());
+  std::vector<float> read(kFloats);
+  backend->download(read, arena.span());
+  CHECK(read == std::vector<float>(kFloats, 3.0F));
+}
+
+TEST_CASE("micro-batches: their sums are complete before others' are added", "[backend][reducer]") {
+  const bool overlaps = GENERATE(false, true);
+  ReducerBench bench;
+  Replica& replica = bench.bench.replica();
+  ReduceDevice& device = bench.bench.backend().reduce_device();
+  Reader reader(device);
+  GradientReducer reducer({replica, reader, bench.ends, overlaps});
+  BusySums sums(bench.bench.backend(), replica.computed().size());
+  reducer.begin(1, false);
+  for (int k = 0; k < 2; ++k) {
+    bench.bench.load({0, 1, 2, 3});
+    replica.compute(0.25F);
+    sums.push(replica.computed());
+  }
+  sums.finish(replica.computed());
+  reducer.complete();
+  for (std::size_t i = 0; i < reducer.buckets();) i = reducer.wait(i);
+  reducer.end();
+  device.wait(device.record());
+  REQUIRE(reader.seen.size() == bench.ends.size());
+  for (std::size_t i = 0; i < reader.seen.size(); ++i)
+    CHECK(reader.seen[i] == device.check_sum(reader.slices[i]));
+}
+
 TEST_CASE("gradient reducer: a tail of its own is summed exactly", "[backend][reducer]") {
   ReducerBench bench;
   bench.gradients_after(*bench.reducer(false), true);

@@ -111,17 +111,19 @@ TEST_CASE("stager: a delivery waits for its copy by itself", "[backend][stager]"
 }
 
 TEST_CASE("stager: slots used again and again, each ahead of the device", "[backend][stager]") {
+  const std::size_t slots = GENERATE(std::size_t{1}, std::size_t{BatchStager::kSlots});
   StagerBench bench(16, Precision::fp32);
-  std::vector<Target> targets;
-  std::vector<Indices> batches;
-  for (std::uint32_t b = 0; b < 8; ++b) {
-    const std::size_t slot = b % BatchStager::kSlots;
-    batches.push_back({b, b + 1, b + 2, b + 3, b + 4});
+  std::vector<Target> targets;  // before all: to allocate waits for the device
+  for (int b = 0; b < 8; ++b)
     targets.emplace_back(bench.backend(), kStagedBatch * bench.image_bytes);
+  std::vector<Indices> batches;
+  for (std::uint32_t b = 0; b < targets.size(); ++b) {
+    const std::size_t slot = b % slots;
+    batches.push_back({b, b + 1, b + 2, b + 3, b + 4});
     bench.fill(slot, batches.back(), b);
     bench.stager->upload(slot, batches.back().size());
     bench.stager->wait(slot);
-    bench.stager->deliver(slot, targets.back().input.data(), targets.back().label_place());
+    bench.stager->deliver(slot, targets[b].input.data(), targets[b].label_place());
   }
   for (std::size_t b = 0; b < targets.size(); ++b) {
     CAPTURE(b);

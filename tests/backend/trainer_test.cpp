@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -74,6 +75,41 @@ TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][t
   CHECK(first.epochs[0].parameter_hash != first.epochs[1].parameter_hash);
   config.training.seed = 2;
   CHECK(SoloTraining(config).train().epochs[0].parameter_hash != first.epochs[0].parameter_hash);
+}
+
+/// Where something else reads gradients than the update, a step writes all of them over the NaN
+/// that it finds.
+TEST_CASE("Gradients are left to the update only where it is alone", "[backend][bf16]") {
+  struct FirstOfTwo final : rueda::test::OneRank {
+    int size() const override { return ranks; }
+    int ranks = 1;
+  } group;
+  TrainConfig config = small_run();
+  config.device.precision = Precision::bf16;
+  config.training.epochs = 1;
+  SECTION("not with audits") { config.checks.audit_every = 1; }
+  SECTION("not with LARS") { config.optimizer.optimizer = OptimizerChoice::lars; }
+  SECTION("not with micro-batches") { config.batch.accumulate = 2; }
+  SECTION("not with other ranks") { group.ranks = 2; }
+  SoloTraining training(config);
+  const auto reducer = training.make_reducer();
+  const Stopwatch clock;
+  TrainerParts parts{config,        training.plan,     group, training.replica, *reducer,
+                     training.data, training.listener, clock};
+  const auto gradients = training.replica.gradients().first(training.replica.parameters().size());
+  const std::vector<float> nothing(gradients.size(), NAN);
+  std::size_t steps = 0, left = 0;
+  parts.stop_requested = [&] {  // asked at the begin of each step
+    const auto all = rueda::test::read_floats(*training.backend, gradients);
+    if (++steps > 1)
+      left += std::size_t(std::ranges::count_if(all, [](float g) { return std::isnan(g); }));
+    training.backend->upload(gradients, nothing);
+    return false;
+  };
+  RunRecord run;
+  TrainLoop(parts).run(run);
+  CHECK(steps > 1);
+  CHECK(left == 0);
 }
 
 /// Steps in which norms are measured need all gradients where other steps may do without.

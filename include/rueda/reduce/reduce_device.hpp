@@ -64,10 +64,10 @@ class ReduceDevice {
   virtual Event record_own() { return record(); }
   /// Blocks the calling thread until `event` has passed: needed before MPI reads or reuses memory.
   virtual void wait(Event event) = 0;
-  /// Work that this object or another user of the device queues from now on
-  /// begins after all work that both have queued so far. Does not block.
-  /// Nothing to do where there is one queue only.
-  virtual void join() {}
+  /// Work that another user of the device queues from now on begins after all
+  /// work that was queued through this object so far. Does not block. Nothing to
+  /// do where there is one queue only.
+  virtual void others_wait() {}
   /// Memory of at least `count` floats that MPI may receive into. The same
   /// memory at every call; grown, hence moved, only when `count` exceeds every
   /// earlier one.
