@@ -30,7 +30,7 @@ struct Gpu {
   int l2;
   int sm_kilohertz;
   int memory_kilohertz;
-  int memory_bits;
+  int memory_bits;  ///< of its bus: cuDNN 9.28 refuses a description without
 };
 
 const Gpu kH200{"NVIDIA H200", 900, 132, 232448, 150109880320, 62914560, 1980000, 3201000, 6144};
@@ -122,7 +122,8 @@ struct Planner {
       : table(to),
         name(gpu.name + (deterministic ? "*" : "")),
         properties(describe(gpu)),
-        sums(!deterministic && precision != Precision::fp32) {
+        sums(!deterministic && precision != Precision::fp32),
+        sums_alone(precision == Precision::bf16) {
     context.precision = precision;
     context.plans = std::make_unique<PlanStore>(
         CudnnTarget{nullptr, properties.get()},
@@ -170,7 +171,7 @@ struct Planner {
       const std::string more = fmt::format("{}{}", conv->bias != kNone ? " + bias" : "",
                                            request.has_residual() ? " + residual" : "");
       if (fused && !more.empty()) add("forward" + more, forward(Epilogue::adds));
-      if (fused && !more.empty() && sums && feeds_norm(graph, node))
+      if (fused && (!more.empty() || sums_alone) && sums && feeds_norm(graph, node))
         add("forward" + more + " + statistics", forward(Epilogue::sums));
       for (const Launch& launch : launches.backward({.wants_input = !stem})) {
         if (launch.kind == LaunchKind::conv_weights) add("weight gradient", launch);
@@ -182,7 +183,8 @@ struct Planner {
   Table& table;
   std::string name;
   Descriptor properties;
-  bool sums;  ///< statistics: cuDNN adds them in any order, and not in fp32
+  bool sums;        ///< statistics: cuDNN adds them in any order, and not in fp32
+  bool sums_alone;  ///< without an addition: in bf16 only
   Context context;
   std::set<const CudnnPlan*> seen;
 };

@@ -28,6 +28,7 @@ std::string kernel(const std::string& body) {
 .reg .b32 %r<30>;
 .reg .b64 %rd<30>;
 .shared .align 4 .b8 room[256];
+.shared .align 4 .b8 other[4];
 ld.param.u64 %rd1, [k_param_0];
 ld.param.u64 %rd2, [k_param_1];
 mov.u32 %r1, %tid.x;
@@ -80,7 +81,7 @@ TEST_CASE("PTX interpreter: a kernel without a fault") {
 }
 
 TEST_CASE("PTX interpreter: an instruction that it does not know") {
-  CHECK_THROWS_WITH(run("tanh.approx.f32 %f1, %f2;"), Contains("PTX line 23") && Contains("tanh"));
+  CHECK_THROWS_WITH(run("tanh.approx.f32 %f1, %f2;"), Contains("PTX line 24") && Contains("tanh"));
   CHECK_THROWS_WITH(run("ld.global.nc.f32 %f1, [%rd1];"), Contains("not known"));
 }
 
@@ -89,6 +90,8 @@ TEST_CASE("PTX interpreter: accesses out of place") {
              Contains("crosses the end") || Contains("no memory"));
   CHECK_THAT(run("st.global.u64 [%rd4], %rd3;").findings, Contains("not aligned to 8 bytes"));
   CHECK_THAT(run("st.shared.u32 [%r4+4], %r1;").findings, Contains("shared address"));
+  CHECK_THAT(run("mov.u32 %r5, other;\nst.shared.u32 [%r4+16], %r1;").findings,
+             Contains("shared address"));
   CHECK_THAT(run("ld.param.u64 %rd9, [k_param_1+8];").findings, Contains("parameter"));
 }
 

@@ -60,12 +60,15 @@ std::byte* look_at_shared(Interpreter& m, const Instruction& i, unsigned lane, s
                           bool writes) {
   Block& block = m.block();
   const std::uint64_t address = m.address(i, lane) & UINT32_MAX;
-  if ((address & (bytes - 1)) != 0 || address + bytes > block.shared.size()) {
+  const auto unit_at = [&](std::size_t at) {
+    return at < block.shared.size() ? m.kernel().shared_units[at / 4] : 0;
+  };
+  const unsigned unit = unit_at(address);
+  if ((address & (bytes - 1)) != 0 || unit == 0 || unit_at(address + bytes - 1) == 0) {
     m.report("a shared address is not aligned, or of no variable");
     return nullptr;
   }
   const Stamp stamp = m.accessor(lane).stamp;
-  const unsigned unit = m.kernel().small_shared[address / 4] ? 1 : 4;
   const unsigned part = unit == 1 || bytes >= unit ? 15 : ((1U << bytes) - 1) << address % 4;
   for (std::size_t at = address / unit * unit; at < address + bytes; at += unit) {
     SharedCell& cell = block.cells[at];

@@ -4,14 +4,15 @@
 usage: tests/ptx/mutate_kernels.py [--build DIR] [--only TEXT] [--table]
 
 Works on a copy of cuda/kernels. nvcc compiles one file of it, to PTX alone, and the objects of DIR (build), which
-must have tests/ptx/sweep_ptx, are the rest of the program. First come the shapes of the default suite, then all of
-them under more orders of threads. Exit code 1 if a fault is not seen or its wording is not there. --table prints
-Markdown. The faults are MUTANTS: name, file, wording before, wording after, the file that nvcc compiles, and the part
-and the kernel of the sweep. Takes about a quarter of an hour.
+must have tests/ptx/sweep_ptx and shapes_ptx, are the rest of the program. First come the shapes of the default suite,
+then all of them under more orders of threads. Exit code 1 if a fault is not seen or its wording is not there. --table
+prints Markdown. The faults are MUTANTS: name, file, wording before, wording after, the file that nvcc compiles, and
+the part and the kernel of the sweep, or "shapes": then no result is wrong, and the table of launches has to see it.
 """
 
 import argparse
 import collections
+import os
 import re
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ SGD = ("elementwise", "elementwise", "sgd_update")
 LARS = ("elementwise", "elementwise", "lars_update")
 STEP = ("softmax_loss", "losses", "write_step_sums")
 DENSE = ("dense", "losses", "dense_forward")
+SHAPES = ("activations", "shapes", "")
 SQUARES = ("square_sums", "losses", "square_sums")
 C, L, E, S, Q = "columns.cuh", "launch.cuh", "elementwise.cu", "softmax_loss.cu", "square_sums.cu"
 SLICES, D = "slices.cuh", "dense.cu"
@@ -77,7 +79,7 @@ MUTANTS = [Mutant(*row) for row in (
     ("wide accesses that are not aligned", L, "% sizeof(Pack<One, width>) / sizeof(One);",
      "% sizeof(Pack<One, width>) / sizeof(One) % 2;", "activations", "elementwise", "accumulate"),
     ("two threads for an element", L, "return std::size_t(gridDim.x) * blockDim.x;",
-     "return std::size_t(gridDim.x) * blockDim.x - 1;", "elementwise", "conversions", "to_fp32"),
+     "return std::size_t(gridDim.x) * blockDim.x - 1;", "elementwise", "conversions", "update_running"),
     ("an index of 32 bits", L, "return first + std::size_t(k) * step;",
      "return unsigned(first + std::size_t(k) * step);", "activations", "large", "add_activations"),
     ("a window beyond the image", "pooling.cu", "row < w.in.height &&", "row <= w.in.height &&", "pooling", "images",
@@ -93,6 +95,27 @@ MUTANTS = [Mutant(*row) for row in (
     ("gradients in bf16 are not taken", E, "arrays.at(begin, narrow, rule)", "arrays.at(begin, gradients, rule)", *SGD),
     ("a unit too many", D, "unit + d.pairs() < d.units ?", "unit + d.pairs() <= d.units ?", *DENSE),
     ("an input too many", D, "WarpThreads(), d.inputs,", "WarpThreads(), d.inputs + 1,", *DENSE),
+    # Shapes of launches: blocks, threads, steps.
+    ("a block too few", L, "std::min((work - 1) / kBlockThreads + 1, kMaxBlocks)",
+     "std::clamp<std::size_t>((work - 1) / kBlockThreads, 1, kMaxBlocks)", *SHAPES),
+    ("a warp too few", L, "dim3(unsigned(blocks)), dim3(kBlockThreads)",
+     "dim3(unsigned(blocks)), dim3(kBlockThreads - 32)", *SHAPES),
+    ("a row of blocks too few", C, "unsigned(std::min(useful, most))",
+     "unsigned(std::clamp<std::size_t>(useful - 1, 1, most))", *SHAPES),
+    ("a slice's blocks too few", SLICES, "std::min(pieces(slice.count, elements), kMaxBlocks)",
+     "std::min((slice.count + elements / 2) / elements, kMaxBlocks)", *SGD),
+    ("no block for what is little", L, "(work - 1) / kBlockThreads + 1", "work / kBlockThreads", *ADD),
+    ("a thread at the end too many", L, "i < count; i += index_stride()", "i <= count; i += index_stride()",
+     "softmax_loss", "losses", "softmax_cross_entropy"),
+    ("the last element is left", L, "k < before + count - end; k", "k + 1 < before + count - end; k", *ADD),
+    ("a step too long", L, "return std::size_t(gridDim.x) * blockDim.x;",
+     "return std::size_t(gridDim.x) * blockDim.x + 1;", "elementwise", "conversions", "update_running"),
+    ("a row too far at each step", C, "stride = gridDim.y * blockDim.y;", "stride = gridDim.y * blockDim.y + 1;",
+     *SUMS),
+    ("shared memory for half the threads", S, "shared[2][kBlockThreads];", "shared[2][kBlockThreads / 2];",
+     "softmax_loss", "losses", "sum_losses"),
+    ("shared memory for all threads but one", C, "shared[kSums * kBlockThreads * width];",
+     "shared[kSums * kBlockThreads * width - 1];", *SUMS),
     # Values.
     ("a lane is not added", D, "distance = kWarpLanes / 2", "distance = kWarpLanes / 4", *DENSE),
     ("the first unit's bias for both", D, "d.bias[other]", "d.bias[unit]", *DENSE),
@@ -137,22 +160,23 @@ def put_in(mutant, tree):
     return True
 
 
-def link_command(build):
-    commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "tests/ptx/sweep_ptx"], check=True,
-                              capture_output=True, text=True).stdout
+def link_command(build, target):
+    commands = subprocess.run(["ninja", "-C", build, "-t", "commands", target], check=True, capture_output=True,
+                              text=True).stdout
     return commands.splitlines()[-1]
 
 
 def program_of(mutant, build, work):
-    """The sweep with this mutant in it, or None if it does not compile."""
+    """The sweep or the table of launches with this mutant in it, or None if it does not compile."""
     unit = work / "mutant.o"
     source = work / "tree/cuda/kernels" / f"{mutant.unit}.cu"
     done = subprocess.run(["nvcc", *NVCC, *INCLUDES, "-I", work / "tree", "-c", source, "-o", unit])
     if done.returncode != 0:
         return None
-    link = link_command(build).replace("-o tests/ptx/sweep_ptx", f"-o {work}/sweep {unit}")
+    target = f"tests/ptx/{'shapes' if mutant.part == 'shapes' else 'sweep'}_ptx"
+    link = link_command(build, target).replace(f"-o {target}", f"-o {work}/program {unit}")
     subprocess.run(link, shell=True, cwd=build, check=True)
-    return work / "sweep"
+    return work / "program"
 
 
 def first_fault(program, how, mutant):
@@ -171,6 +195,12 @@ def first_fault(program, how, mutant):
     return re.split(r" at |: ", (findings or reasons)[0])[0]
 
 
+def cuts_otherwise(program):
+    """Whether blocks are others than the table says."""
+    table = {**os.environ, "RUEDA_SHAPES_TABLE": ROOT / "tests/cuda/launches.csv"}
+    return subprocess.run([program], env=table, capture_output=True).returncode != 0
+
+
 def judged(mutant, build):
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -179,6 +209,9 @@ def judged(mutant, build):
         program = program_of(mutant, build, work)
         if program is None:
             return False, "does not compile", ""
+        if mutant.part == "shapes":
+            seen = cuts_otherwise(program)
+            return seen, "other blocks" if seen else "not seen", ""
         for how in ("quick", "whole"):
             if seen := first_fault(program, how, mutant):
                 return True, seen, how

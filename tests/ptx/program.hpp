@@ -66,8 +66,8 @@ struct Kernel {
   std::vector<std::size_t> parameter_places;
   std::size_t all_parameter_bytes = 0;
   std::size_t shared_bytes = 0;
-  /// Of each 4 bytes of shared memory: whether a variable of less lies there.
-  std::vector<bool> small_shared;
+  /// Of each 4 bytes of shared memory: those of a cell, 1 in a variable of less; 0: of no variable.
+  std::vector<unsigned> shared_units;
   std::size_t global_unit = 4;  ///< no access to global memory is of fewer bytes
 
   /// The text of an instruction, and the place in the source where it is known.

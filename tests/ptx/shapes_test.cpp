@@ -144,7 +144,7 @@ std::string all_shapes() {
        {std::pair{131'072, 64}, {8192, 256}, {2048, 512}, {1'048'576, 64}, {4096, 2048}, {77, 10}})
     for (const Element element : {Element::fp32, Element::bf16})
       add_columns(shapes, element, std::size_t(rows), channels);
-  for (const std::size_t count : {100, 11'173'962}) add_flat(shapes, count);
+  for (const std::size_t count : {100, 100'000, 11'173'962}) add_flat(shapes, count);
   add_images(shapes);
   return shapes.text();
 }

@@ -5,10 +5,11 @@
 namespace rueda::sweep {
 namespace {
 
-/// Above what one pass of the largest grid covers, where `more` is.
+constexpr std::size_t kOnePass = 4096UL * 256;  ///< of the largest grid
+
 std::vector<std::size_t> counts(std::size_t more) {
   std::vector<std::size_t> all = {1, 63, 255, 1030};
-  if (choice().whole) all.push_back(4096UL * 256 + more);
+  if (choice().whole) all.push_back(kOnePass + more);
   return all;
 }
 
@@ -155,6 +156,7 @@ void sweep_conversions() {
     weigh_statistics(n);
     update_running(n);
   }
+  if (!choice().whole) update_running(kOnePass + 5);  // of one kernel always: the step of a grid
 }
 
 }  // namespace rueda::sweep

@@ -154,9 +154,14 @@ void square_sums(std::size_t n, std::size_t ranges, std::size_t off) {
         Doubles want;
         for (std::size_t k = 0; k < ranges; ++k) {
           ends.push_back((k + 1) * n);
+          constexpr std::size_t kPart = 1024;  // else the last bits of a long sum are lost
           long double sum = 0;
-          for (std::size_t i = k * n; i < ends.back(); ++i)
-            sum += static_cast<long double>(x[i]) * x[i];
+          for (std::size_t from = k * n; from < ends.back(); from += kPart) {
+            long double part = 0;
+            for (std::size_t i = from; i < std::min(from + kPart, ends.back()); ++i)
+              part += static_cast<long double>(x[i]) * x[i];
+            sum += part;
+          }
           want.push_back(double(sum));
         }
         const Operand<float> values(x, off);

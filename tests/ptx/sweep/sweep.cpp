@@ -120,7 +120,7 @@ void expect_near(Row& row, const Doubles& got, const Doubles& want, double allow
     const bool both_none = std::isnan(g) && std::isnan(w);
     const double near = allowed * std::max(std::abs(w), size);
     if (both_none || g == w || (std::isfinite(w) && std::abs(g - w) <= near)) continue;
-    return row.fail(text("mismatch of %s: [%zu] is %.9g, not %.9g", what, i, g, w));
+    return row.fail(text("mismatch of %s: [%zu] is %.17g, not %.17g", what, i, g, w));
   }
 }
 
