@@ -10,7 +10,7 @@ from run_again_hosts import answering, checked_host, say
 PROBE = "env SLURM_OVERLAP=1 srun --mpi=none --nodes=1 --ntasks=1 --cpus-per-task=1 --nodelist"
 REQUEUE = Path(__file__).resolve().parent / "slurm" / "requeue.sh"
 ASKED_SECONDS = 60  # for a word of the controller
-REQUEUE_SECONDS = 200  # for three of them
+REQUEUE_SECONDS = 200  # for some of them
 
 
 def nodes_of_job():
@@ -35,6 +35,9 @@ def requeue(nodes=()):
         say(f"{node} does not answer and is left out")
     say("back into the queue")
     code, _, error = child_process.run([str(REQUEUE), *nodes], REQUEUE_SECONDS)
+    reason = " ".join(error.split())[-200:]
     if code != 0:
-        say(f"the job could not be put back into the queue: {error.strip()[-200:] or 'Slurm does not answer'}")
+        say(f"the job could not be put back into the queue: {reason or 'Slurm does not answer'}")
+    elif reason:
+        say(reason)
     return code == 0

@@ -17,16 +17,19 @@
 #SBATCH --signal=B:USR1@120
 set -euo pipefail
 
-# Before anything else: a job that preemption puts back is often warned again at once.
+# Before anything else: a job that preemption puts back is often warned again at once. Slurm sends TERM to all
+# processes of a job that it ends, also of one that goes back into the queue, and kills the others as soon as this
+# script has ended: so it stays until the run has saved, or its job is without lost nodes.
 warned=
 child=
 # shellcheck disable=SC2317
-hand_on() {
-  echo "USR1: the time is almost up."
-  warned=yes
-  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true
+hand_on() { # signal
+  [ "$1" = TERM ] || echo "USR1: the time is almost up."
+  [ "$warned" = TERM ] || warned=$1
+  [ -z "$child" ] || kill "-$1" "$child" 2>/dev/null || true
 }
-trap hand_on USR1
+trap 'hand_on USR1' USR1
+trap 'hand_on TERM' TERM
 
 # sbatch runs a copy: then Slurm knows where the script lies. Nothing is looked for in the current folder.
 if [ -z "${RUEDA_ROOT:-}" ]; then
@@ -45,7 +48,7 @@ run_command() {
   child=$!
   if [ -n "$warned" ]; then # before `child` was set; a process that just begins loses a signal
     sleep 1
-    kill -USR1 "$child" 2>/dev/null || true
+    kill "-$warned" "$child" 2>/dev/null || true
   fi
   while true; do
     wait "$child" && code=0 || code=$?
@@ -57,18 +60,17 @@ run_command() {
 
 # Ends the job, which continues later if the warning came before the run could take it.
 finish() { # exit code
-  if [ -n "$warned" ] && [ "$1" -ne 0 ] && [ "$1" -ne 2 ] && [ "$1" -ne "$back_in_queue" ]; then
+  if [ "$warned" = USR1 ] && [ "$1" -ne 0 ] && [ "$1" -ne 2 ] && [ "$1" -ne "$back_in_queue" ]; then
     "$RUEDA_ROOT/jobs/slurm/requeue.sh"
   fi
   exit "$1"
 }
 
 back_in_queue=75
-was_warned=138 # as a command that the warning ends
 code=0
 prepare_doctor "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
 run_command || code=$?
-[ -z "$warned" ] || [ "$code" -ne 0 ] || code=$was_warned
+[ -z "$warned" ] || [ "$code" -ne 0 ] || code=$((128 + $(kill -l "$warned"))) # as a command that it ends
 [ "$code" -eq 0 ] || finish "$code"
 prepare "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/high-accuracy.toml" "${data[@]}" \
   --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --checkpoint-every "${CHECKPOINT_EVERY:-1epoch}" \

@@ -13,7 +13,11 @@ trap '' TERM # by which Slurm ends the job, this script included, once it is in 
 out=$(timeout 60 scontrol show job "$job" | sed -n 's/^ *ExcNodeList=//p')
 [ "$out" != "(null)" ] || out=
 timeout 60 scontrol requeue "$job"
-# Slurm changes these nodes only while the job waits.
-if [ $# -gt 0 ]; then
-  timeout 60 scontrol update "JobId=$job" "ExcNodeList=$(IFS=, && echo "$*")${out:+,$out}"
-fi
+[ $# -gt 0 ] || exit 0
+# Slurm changes these nodes only while the job waits, and kills this script half a minute after TERM. A busy controller
+# may not answer at once.
+for pause in 1 2 4 0; do
+  ! timeout 15 scontrol update "JobId=$job" "ExcNodeList=$(IFS=, && echo "$*")${out:+,$out}" || exit 0
+  sleep "$pause"
+done
+echo "Slurm refuses to leave out $*" >&2

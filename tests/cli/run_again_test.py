@@ -399,6 +399,18 @@ class InAJob(RunAgainCase):
         self.assertEqual(self.run_job("exit 1"), (75, 1, ["requeue 7", "update JobId=7 ExcNodeList=n2,n9"]))
         self.assertIn("n2 does not answer and is left out", self.errors)
 
+    def test_a_busy_slurm_is_asked_again_to_leave_a_node_out(self):
+        (self.folder / "lost").write_text("n2", encoding="utf-8")
+        answers = 'case "$1 $2" in "show hostnames") echo n1; echo n2;; "show job") ;; *) echo "$@" >> told;; esac'
+        self.add("scontrol", f'{answers}; [ "$1" != update ] || [ "$(grep -c update told)" = 2 ]')
+        update = "update JobId=7 ExcNodeList=n2"
+        self.assertEqual(self.run_job("exit 1"), (75, 1, ["requeue 7", update, update]))
+        self.assertNotIn("refuses", self.errors)
+        self.add("sleep", "")
+        self.add("scontrol", f'{answers}; [ "$1" != update ] || {{ echo busy >&2; exit 1; }}')
+        self.assertEqual(self.run_job("exit 1"), (75, 1, ["requeue 7", *[update] * 4]))
+        self.assertIn("busy Slurm refuses to leave out n2", self.errors)
+
     def test_who_did_not_ask_for_the_queue_stays(self):
         (self.folder / "lost").write_text("n2", encoding="utf-8")
         self.assertEqual(self.run_job('[ "$(wc -l < starts)" = 2 ] || exit 1', options=()), (0, 2, []))

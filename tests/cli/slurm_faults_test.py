@@ -75,11 +75,15 @@ class FaultsTest(unittest.TestCase):
         self.lab.wait_for_output(job, f"Epoch 2/{EPOCHS}")
         dead = self.second_node(job)
         self.kill(dead)
-        self.addCleanup(self.lab.call, "unshare", "--uts", "sh", "-c",
-                        'hostname "$0" && exec slurmd -f "$SLURM_CONF" -N "$0"', dead)
+        revive = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec slurmd -f "$SLURM_CONF" -N "$0"', dead]
+        try:
+            self.lab.wait_for_output(job, f"run-again: {dead} does not answer and is left out")
+        finally:
+            self.lab.call(*revive)  # before the job starts again
         facts, text = self.completed(job, 1)
-        self.assertIn(f"run-again: {dead} does not answer and is left out", text)
         self.assertEqual(facts["ExcNodeList"], dead)
+        nodes = self.lab.call("scontrol", "show", "hostnames", facts["NodeList"]).split()
+        self.assertEqual((len(nodes), dead in nodes), (2, False), text)
         self.assertEqual(text.count(f"Epoch 1/{EPOCHS}"), 1, text)
 
     def test_a_warning_while_the_doctor_runs(self):

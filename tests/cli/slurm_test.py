@@ -354,14 +354,16 @@ class LongRunTest(SlurmCase):
 
 
 class WarnedTest(unittest.TestCase):
-    """long-run.sh whose warning comes before the run, under a Slurm that only pretends."""
+    """long-run.sh whose signal comes at an odd moment, under a Slurm that only pretends."""
 
-    def job(self, srun, warned_at="", **changes):
-        """The exit code, the output, and what scontrol was told. The warning comes when `warned_at` is there."""
+    SCONTROL = '[ "$1" = show ] || echo "$@" >>told'
+
+    def job(self, srun, warned_at="", scontrol=SCONTROL, number=signal.SIGUSR1, **changes):
+        """The exit code, the output, and what scontrol was told. The signal comes when `warned_at` is there."""
         with tempfile.TemporaryDirectory(prefix="rueda-warned-") as name:
             folder = Path(name)
             (folder / "bin").mkdir()
-            for program, text in (("srun", srun), ("scontrol", '[ "$1" = show ] || echo "$@" >>told')):
+            for program, text in (("srun", srun), ("scontrol", scontrol)):
                 (folder / "bin" / program).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
                 (folder / "bin" / program).chmod(0o755)
             job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1",
@@ -376,7 +378,7 @@ class WarnedTest(unittest.TestCase):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.02)
             if warned_at:
-                process.send_signal(signal.SIGUSR1)
+                process.send_signal(number)
             out, _ = process.communicate(timeout=60)
             told = folder / "told"
             return process.returncode, out, told.read_text(encoding="utf-8") if told.exists() else ""
@@ -395,6 +397,21 @@ class WarnedTest(unittest.TestCase):
     def test_while_ranks_have_no_handler(self):
         code, out, told = self.job('case $* in *" train "*) touch train; exec sleep 60;; esac', "train")
         self.assertEqual((code, told), (75, "requeue 7\n"), out)
+
+    def test_it_stays_until_its_job_is_without_a_lost_node(self):
+        """Slurm ends it once the job is in the queue, and then kills what it has started."""
+        scontrol = ('case "$1 $2" in "show hostnames") echo n1; echo n2;; show*) ;; requeue*) touch queued; sleep 1;;'
+                    " esac")  # fmt: skip
+        only_n1 = "case $* in *' doctor '*) ;; *'--nodelist n1'*) ;; *) exit 1;; esac"
+        code, out, _ = self.job(only_n1, "queued", scontrol, signal.SIGTERM)
+        self.assertEqual(code, 75, out)
+        self.assertIn("n2 does not answer and is left out", out)
+
+    def test_a_cancelled_run_may_save_and_stays_cancelled(self):
+        hangs = "touch train; trap 'echo saved; exit 1' TERM; while :; do sleep 0.05; done"
+        code, out, told = self.job(f"case $* in *' train '*) {hangs};; esac", "train", number=signal.SIGTERM)
+        self.assertEqual((code, told), (143, ""), out)
+        self.assertIn("saved", out)
 
     def test_the_doctor_can_be_left_out(self):
         self.assertIn("doctor", self.job('echo "$*"')[1])
