@@ -43,15 +43,17 @@ void append(ByRank<Part>& all, const ByRank<Part>& more) {
 void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks) {
   if (buckets.empty()) return;
-  for (std::size_t i = 0; i < buckets.front().size(); ++i) {
-    double latest = 0;
-    for (std::size_t r = 0; r < buckets.size(); ++r)
-      latest = std::max(latest, clocks.at(r).to_rank0(buckets[r].at(i).begin));
-    for (std::size_t r = 0; r < buckets.size(); ++r) {
+  // Rank by rank, as they lie in memory.
+  std::vector<double> latest(buckets.front().size());
+  for (std::size_t r = 0; r < buckets.size(); ++r)
+    for (std::size_t i = 0; i < latest.size(); ++i)
+      latest[i] = std::max(latest[i], clocks.at(r).to_rank0(buckets[r].at(i).begin));
+  for (std::size_t r = 0; r < buckets.size(); ++r) {
+    auto& mine = steps.at(r);
+    for (std::size_t i = 0; i < latest.size(); ++i) {
       BucketRecord& record = buckets[r][i];
-      const double wait = latest - clocks[r].to_rank0(record.begin);
+      const double wait = latest[i] - clocks[r].to_rank0(record.begin);
       record.wait = std::clamp(wait, 0.0, record.transfer);
-      auto& mine = steps.at(r);
       mine.at(record.step - mine.at(0).step).all_reduce_wait += record.wait;
     }
   }
