@@ -10,7 +10,7 @@ from run_again_hosts import answering, checked_host, say
 PROBE = "env SLURM_OVERLAP=1 srun --mpi=none --nodes=1 --ntasks=1 --cpus-per-task=1 --nodelist"
 REQUEUE = Path(__file__).resolve().parent / "slurm" / "requeue.sh"
 ASKED_SECONDS = 60  # for a word of the controller
-REQUEUE_SECONDS = 200  # for some of them
+REQUEUE_SECONDS = 260  # for all that requeue.sh asks, each with its limit
 
 
 def nodes_of_job():
