@@ -19,7 +19,7 @@ RUEDA = os.environ["DOCS_RUEDA"]
 LONG = os.environ.get("RUEDA_TEST_LONG") == "1"
 # Options with a value, of which srun and sbatch would know no others here.
 SLURM = ("--mpi", "--nodes", "--ntasks", "--ntasks-per-node", "--cpus-per-task", "--cpu-bind", "--gres",
-         "--time", "--wait",
+         "--time", "--wait", "--error",
          "--kill-on-bad-exit", "--account", "--partition", "--qos", "--reservation", "--dependency", "--job-name",
          "--output", "--open-mode", "--signal", "--requeue", "--parsable", "--exclusive", "--label", "--array",
          "--gpus-per-node", "--export", "-n", "-N", "-c")  # fmt: skip
