@@ -17,7 +17,7 @@ timeout 60 scontrol requeue "$job"
 # Slurm changes these nodes only while the job waits, and kills this script half a minute after TERM. A busy controller
 # may not answer at once.
 for pause in 1 2 4 0; do
-  ! timeout 15 scontrol update "JobId=$job" "ExcNodeList=$(IFS=, && echo "$*")${out:+,$out}" || exit 0
+  if timeout 15 scontrol update "JobId=$job" "ExcNodeList=$(IFS=, && echo "$*")${out:+,$out}"; then exit 0; fi
   sleep "$pause"
 done
 echo "Slurm refuses to leave out $*" >&2

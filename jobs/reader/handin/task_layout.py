@@ -136,7 +136,8 @@ def _stand_ins(first, larger, third):
     found = {}
     for group, wanted in ((first, _FIRST_MODEL), (larger, _LARGEST_MODEL), (third, _THIRD_MODEL)):
         models = {one.series.model for one in group}
-        found.update(dict.fromkeys(models - {wanted} if wanted not in models else (), wanted))
+        if wanted not in models:
+            found.update(dict.fromkeys(models, wanted))
     return found
 
 
