@@ -425,10 +425,10 @@ class OneDevice(LayoutCase):
         whole.started_at, whole.resumptions = "09:00", [("09:05", 0), ("09:10", 1), ("09:20", 2)]
         tables = self.tables(whole, to_target, larger)
         stopped = find(tables, "sa_miri_2021_task_3")
-        keys = ("run", "started", "epochs", "outcome", "first_epoch_s", "epoch_s")
+        keys = ("run", "started", "epochs", "outcome")
         self.assertEqual([[cell(stopped, row, key) for key in keys] for row in range(len(stopped.rows))],
-                         [["cpu", "09:00", 0, "stopped", None, None], ["cpu", "09:05", 1, "stopped", 24, None],
-                          ["cpu", "09:10", 2, "stopped", 24, 14], ["cpu", "09:20", 3, "completed", 24, 14]])
+                         [["cpu", "09:00", 0, "stopped"], ["cpu", "09:05", 1, "stopped"],
+                          ["cpu", "09:10", 2, "stopped"], ["cpu", "09:20", 3, "completed"]])
         for task, run, epochs in ((5, "cpu", (24, 14, 14)), (6, "to-95", (26, 12, 12))):
             table = find(tables, f"sa_miri_2021_task_{task}")
             self.assertEqual([(cell(table, row, "run"), cell(table, row, "seconds")) for row in range(len(table.rows))],
@@ -437,6 +437,27 @@ class OneDevice(LayoutCase):
         compared = find(tables, "sa_miri_2021_task_7")
         self.assertEqual([[cell(compared, row, key) for key in ("run", "first_epoch_s", "epoch_s")] for row in (0, 1)],
                          [["to-95 (middle of 2)", 26, 12], ["larger", 63, 36]])
+
+    def test_each_process_has_the_times_of_its_own_epochs(self):
+        """Ended in the fourth epoch, between two and in the seventh; the last process went on to the end."""
+        whole = one_device("resnet50v2", "cpu", 30, 12, 11, 50, 13, 33, 60, 14, 16, 15)
+        whole.resumptions = [("09:05", 3), ("09:10", 5), ("09:20", 6)]
+        for epoch, step in ((4, 7), (6, 0), (7, 2)):
+            whole.epochs[epoch - 1].resumed_at_step = step
+        table = find(self.tables(whole), "sa_miri_2021_task_3")
+        self.assertEqual([[cell(table, row, key) for key in ("epochs", "first_epoch_s", "epoch_s")]
+                          for row in range(len(table.rows))],
+                         [[3, 30, 11.5], [5, None, 13], [6, 33, None], [10, None, 15]])
+        self.assertEqual(cell(table, 3, "images_per_second"), 50000 / 15)
+
+    def test_epochs_of_an_abandoned_branch_are_of_no_process(self):
+        """The second process went on from an earlier checkpoint than the first one's last epoch."""
+        whole = one_device("resnet50v2", "cpu", 30, 12, 40, 14)
+        whole.resumptions = [("09:05", 3), ("09:10", 2)]
+        whole.epochs[2].resumed_at_step = 0
+        table = find(self.tables(whole), "sa_miri_2021_task_3")
+        self.assertEqual([cell(table, row, "first_epoch_s") for row in range(len(table.rows))], [30, None, 40])
+        self.assertEqual([cell(table, row, "epoch_s") for row in range(len(table.rows))], [12, None, 14])
 
     def test_epochs_have_the_marks_of_their_run(self):
         shared = one_device("resnet50v2", "cpu", 5, 4)

@@ -3,7 +3,7 @@
 import math
 
 from ..base.statistics import median_of
-from ..runs.run import folder_name
+from ..runs.run import folder_name, steady_stretch
 from ..study.observation import Processor, merged
 from ..tables.point_table import cores_of, count_cell, marks_of
 from ..tables.table import Field, Table, without_empty
@@ -81,28 +81,34 @@ def _process_fields(seen, epochs, started, outcome, times):
             Field("images_per_second", "Throughput (images/s)", "rate", steady and seen.images / steady)]
 
 
-def _times_until(run, count):
-    """Of the first and of a steady epoch among the first `count` ones; None where there is none."""
-    seconds = [one.seconds for one in run.epochs[:count]]
-    return (seconds[0] if seconds else None), (median_of(seconds[1:]) if seconds[1:] else None)
+def _times_of(epochs):
+    """Of the first and of a steady epoch that a process finished; None where there is none, or another process began
+    it."""
+    first = [one.seconds for one in epochs[:1] if not one.resumed_at_step]
+    steady = [one.seconds for one in steady_stretch(epochs)]
+    return (first[0] if first else None), (median_of(steady) if steady else None)
 
 
 def _processes(seen):
     """[Field...] of each process of a run, or of what a log has. What came before the last one was stopped."""
-    run = seen.runs[0] if seen.runs else None
-    started = run.started_at if run else None
-    for at, count in run.resumptions if run else ():
-        yield _process_fields(seen, count, started, "stopped", _times_until(run, count))
-        started = at
-    yield _process_fields(seen, run and len(run.epochs), started, run and run.outcome,
-                          (seen.first_epoch.value, seen.epoch.value))
+    if not seen.runs:
+        yield _process_fields(seen, None, None, None, (seen.first_epoch.value, seen.epoch.value))
+        return
+    run = seen.runs[0]
+    started, begin = run.started_at, 0
+    for index, (at, count) in enumerate(run.resumptions):
+        kept = min(later for _, later in run.resumptions[index:])  # a later process may take epochs anew
+        yield _process_fields(seen, count, started, "stopped", _times_of(run.epochs[begin:kept]))
+        started, begin = at, count
+    yield _process_fields(seen, len(run.epochs), started, run.outcome, _times_of(run.epochs[begin:]))
 
 
 def _times(task, what, observations):
     """A row for each process of each run."""
     table = _table(task, what, (
         "A row for each process. Epochs: finished when it ended. Stopped: its job ended before the epochs did, and "
-        "--resume went on in the same directory. Steady: median of the epochs after the first.",))
+        "--resume went on in the same directory. First epoch: of this process, none if another one began it. Steady: "
+        "median of the epochs that this process finished after its first one.",))
     for seen in observations:
         for fields in _processes(seen):
             table.add_fields([*fields, Field("remark", "Remark", "text", marks_of(seen, ", "))])

@@ -245,7 +245,7 @@ def read_run(file):
     return run
 
 
-def _steady_stretch(epochs):
+def steady_stretch(epochs):
     """The last epochs that follow a first one, up to the next first one; none unless they are of as many ranks as the
     last epoch. An epoch is a first one if a process resumed the run in it."""
     first = [index == 0 or epoch.resumed_at_step is not None for index, epoch in enumerate(epochs)]
@@ -262,12 +262,12 @@ def _steady_stretch(epochs):
 
 def steady_epochs(run):
     """The epochs that count; if there are none, the last one."""
-    return _steady_stretch(run.epochs) or run.epochs[-1:]
+    return steady_stretch(run.epochs) or run.epochs[-1:]
 
 
 def includes_warm_up(run):
     """Whether there are none, so that this epoch's time includes warm-up: each is the first of a process."""
-    return bool(run.epochs) and not _steady_stretch(run.epochs)
+    return bool(run.epochs) and not steady_stretch(run.epochs)
 
 
 def batches_of(run, epoch):
