@@ -264,6 +264,16 @@ class Courses(unittest.TestCase):
         self.assertEqual(set(re.findall(r"[Bb]atch (\d+) global", said)), whole)
         self.assertEqual(set(re.findall(r"(?:[Bb]atch|[Ww]ith) (\d+)\b", said)), each)
 
+    def test_a_rehearsal_on_one_device_has_the_networks_of_the_tasks_and_ends_in_a_step(self):
+        """Not after seconds, in which a busy machine may not take any step. The stopped process has a steady epoch."""
+        block = re.search(r"\*\*No GPU.*?^```sh\n(.*?)^```$", text_of("sa-miri-2021"), re.MULTILINE | re.DOTALL)[1]
+        self.assertEqual(set(re.findall(r"--model (\S+)", block)), {"resnet50v2", "resnet152v2"})
+        self.assertNotIn("timeout", block)
+        images, batch, epochs = (int(re.search(rf"--{one} (\d+)", block)[1])
+                                 for one in ("data-limit", "batch-per-rank", "epochs"))
+        finished, step = divmod(int(re.search(r"=stop:0:(\d+) ", block)[1]), -(-images // batch))
+        self.assertTrue(2 <= finished < epochs and step > 0, (finished, step))
+
     def test_no_table_of_a_layout_is_left_out(self):
         for name in TASKS:
             text, (tables, _) = text_of(name), made_names(name)
