@@ -541,6 +541,25 @@ class Check(HandInCase):
         self.assertRegex(printed, "ann: .*plan-missing")
         self.assertRegex(printed, "bob: .*plan-missing")
 
+    def test_answers_that_are_open_are_counted(self):
+        answers = Path("class/ann/answers.md").read_text()
+        count = answers.count("___") - 1  # the first line explains what a blank is
+        self.assertRegex(self.check(), f"(?m)^ann: all agree: .*; {count} blanks are open$")
+        lines = [line if line.startswith(">") else line.replace("___", "done") for line in answers.splitlines()]
+        Path("class/ann/answers.md").write_text("\n".join([*lines, "The rest is ___."]))
+        self.assertRegex(self.check(), "(?m)^ann: all agree: .* 1 blank is open$")
+        Path("class/ann/answers.md").write_bytes(b"\xff")
+        self.assertRegex(self.check(), "(?m)^ann: all agree: .* runs$")
+
+    def test_a_plan_that_was_left_out_is_noted(self):
+        for run in Path("class/ann/runs/study/runs").glob("resnet*"):
+            (run / "attempt.json").write_text(json.dumps({
+                "schema": "rueda-attempt", "schema_version": 1, "model": "resnet50v2", "ranks": int(run.name[-4]),
+                "batch_per_rank": 10, "global_batch": None, "exit_code": 0, "seconds": 99}))
+        self.assertRegex(self.check(), "(?m)^ann: all agree: [^;]*; [0-9]+ blanks")
+        Path("class/ann/runs/study/study.json").unlink()
+        self.assertRegex(self.check(), r"(?m)^ann: all agree: .*; 1 note on the runs \(plan\);")
+
     def test_the_runs_of_another_group(self):
         self.made(place="class/cid")
         self.assertRegex(self.check(), "cid: .*copies-of-groups")

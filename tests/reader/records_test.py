@@ -156,6 +156,56 @@ class Forgeries(unittest.TestCase):
         self.edit(disguise, NAMES[5])
         self.assertIn("copies", {remark.code for remark in self.remarks()})
 
+    def test_a_copy_of_which_all_times_are_longer(self):
+        """With sums and rates in keeping, but for the files beside it."""
+        shutil.copytree(self.run_folder(NAMES[1]), self.run_folder(NAMES[5]), dirs_exist_ok=True)
+
+        def stretch(document):
+            document["started_at"] = "2024-05-06T08:00:00Z"
+            for epoch in document["epochs"]:
+                epoch["seconds"] *= 1.013
+                for phase in epoch["phases"].values():
+                    phase.update({name: value * 1.013 for name, value in phase.items()})
+        self.edit(stretch, NAMES[5])
+        self.assertIn("copies", {remark.code for remark in self.remarks()})
+
+    def continue_run(self, name, number, epoch):
+        """Leaves this run the epochs before `epoch`, and makes the run of this name one that continues it."""
+        made = MadeRun(parts=(12, 12), images=60, epochs=5, times=times_of(number), options={"run-dir": name})
+        made.write(self.run_folder(name))
+        earlier = json.loads((self.run_folder(NAMES[1]) / "run.json").read_text())["epochs"][:epoch - 1]
+
+        def resume(document):
+            document["epochs"][:epoch - 1] = earlier
+            document["epochs"][epoch - 1]["resumed_at_step"] = 0
+        self.edit(resume, name)
+
+    def copied(self):
+        """{code: how many runs} of remarks on runs that share epochs."""
+        return {remark.code: len(remark.runs) for remark in self.remarks() if remark.code in ("copies", "branches")}
+
+    def test_a_run_that_continues_another_of_its_group_is_noted(self):
+        self.continue_run("branch", 9, 3)
+        self.assertEqual(self.copied(), {"branches": 2})
+        self.edit(lambda document: document["epochs"][2].update(resumed_at_step=None), "branch")
+        self.assertEqual(self.copied(), {"copies": 2})
+
+    def test_a_run_that_goes_on_where_another_ended(self):
+        self.continue_run("branch", 9, 4)
+        self.assertEqual(self.copied(), {"branches": 2})
+
+    def test_a_score_that_was_changed_in_two_files(self):
+        """steps.csv has those of the steps."""
+        for run, column, name in ((NAMES[1], 4, "loss"), (NAMES[3], 5, "accuracy")):
+            self.edit(lambda document: document["epochs"][2].update({name: 0.75}), run)
+            file = self.run_folder(run) / "epochs.csv"
+            *lines, last = file.read_text().splitlines()
+            cells = last.split(",")
+            cells[column] = "0.75"
+            file.write_text("\n".join([*lines, ",".join(cells)]) + "\n")
+        found = {remark.text.partition(" is ")[0] for remark in self.check("steps-csv")}
+        self.assertEqual(found, {f"{NAMES[1]}: loss of epoch 3", f"{NAMES[3]}: accuracy of epoch 3"})
+
     def test_two_groups_with_the_same_runs(self):
         other = self.place.with_name("other")
         shutil.copytree(self.place, other)

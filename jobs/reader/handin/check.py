@@ -3,9 +3,12 @@
 import os
 from dataclasses import dataclass, field
 
+from ..base.json_view import InputFile, decoded
+from ..base.prose import blanks_in, passages
 from ..base.text import first_few, printable
 from ..runs.places import ATTEMPT_NAME, RUN_NAME
 from ..start import Unusable
+from .answers import NAME as ANSWERS
 from .compare import check_table
 from .hand_table import read_hand_table
 
@@ -16,6 +19,7 @@ _DOCUMENTS = (".pdf", ".png", ".svg", ".jpg", ".jpeg", ".html", ".md", ".tex", "
               ".xlsx", ".ods",
               ".ipynb")  # of a hand-in, that nobody compares
 _LONGEST = 500
+_MOST_BYTES = 1_000_000  # of answers
 
 
 def amount(count, one, many):
@@ -31,6 +35,7 @@ class HandIn:
     unseen: list = field(default_factory=list)  # names of files that are no tables: pictures, slides, text
     runs: int = 0
     remarks: list = field(default_factory=list)  # on its runs: Remark
+    blanks: int = 0  # that its answers leave open
     refused: str = ""  # why it could not be checked
 
     def sum_of(self, name):
@@ -96,6 +101,15 @@ def list_files(folder, level=1):
     return tables, others
 
 
+def _blanks_in(path):
+    """Those that an answers.md leaves open; 0 for one that cannot be read, as for a group that has none."""
+    try:
+        written = passages(decoded(InputFile(path, "").read(_MOST_BYTES)).splitlines())
+    except (Unusable, UnicodeDecodeError):
+        return 0
+    return blanks_in(written)
+
+
 def check_hand_in(place, tables, word=None):
     """A HandIn of every .csv and .tsv file in the folder `place` and below, or of the file `place`, which messages call
     `word`. Raises Unusable if there is no such file, or one that cannot be read."""
@@ -108,7 +122,8 @@ def check_hand_in(place, tables, word=None):
             raise Unusable(f"{word}: there is no .csv file in it or below; give --check the directory of the tables "
                            f"that were "
                            "handed in")
-    found = HandIn(unseen=[os.path.relpath(other, base) for other in others])
+    found = HandIn(unseen=[os.path.relpath(other, base) for other in others],
+                   blanks=sum(_blanks_in(other) for other in others if os.path.basename(other) == ANSWERS))
     for file in files:
         name = os.path.relpath(file, base)
         shown = os.path.join(word, name) if base == place else word

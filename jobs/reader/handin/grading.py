@@ -7,6 +7,7 @@ from ..base.owned import write_owned
 from ..base.text import first_few, printable
 from ..runs.places import load_study
 from ..runs.plan import NAME as PLAN_NAME
+from ..runs.plan import remarks_without_plan
 from ..runs.records import Remark
 from ..runs.run import folder_name
 from ..start import Failed, Unusable, path_of
@@ -30,7 +31,7 @@ _COLUMNS = (
     ("rows_without_run", "rows without a run", "count"), ("rows_left_out", "rows left out", "count"),
     ("files_not_compared", "files not compared", "count"), ("columns_not_compared", "columns not compared", "text"),
     ("runs", "runs", "count"), ("remarks", "remarks on the runs", "text"), ("notes", "notes on the runs", "text"),
-    ("refused", "why it was not checked", "text"))
+    ("blanks", "open blanks", "count"), ("refused", "why it was not checked", "text"))
 
 
 def tables_of_study(study, observations):
@@ -59,7 +60,9 @@ def _check_group(folder, word):
     try:
         study = load_study([folder])
         found = check_hand_in(folder, tables_of_study(study, observe_all(study.runs)), word)
-        found.runs, found.remarks = len(study.runs), remarks_on_study(study, _plan_folders(folder))
+        plans = _plan_folders(folder)
+        found.runs, found.remarks = len(study.runs), remarks_on_study(study, plans)
+        found.remarks += [] if plans else remarks_without_plan(study.runs)
         return found, study.runs
     except Unusable as error:
         return HandIn(refused=str(error).replace(os.fspath(folder), word)), []
@@ -83,7 +86,7 @@ def _add_copies(groups):
         names = first_few((printable(folder_name(run.file)) for run in runs), _SHOWN)
         theirs = first_few(map(printable, others), _SHOWN)
         count = amount(len(runs), "run is", "runs are")
-        text = f"{count} also of {theirs}, with the same times to the last digit: {names}"
+        text = f"{count} also of {theirs}, by times that are the same to the last digit or multiplied: {names}"
         groups[name][0].remarks.append(Remark("copies-of-groups", [str(run.file) for run in runs], text))
 
 
@@ -93,7 +96,7 @@ def _row(name, found):
     remarks, notes = (", ".join(sorted({code for code, wrong in codes if wrong is kind})) for kind in (True, False))
     return [name, "no" if found.faults() else "yes", found.figures(), len(found.tables), found.sum_of("differing"),
             found.sum_of("rows_without_run"), found.sum_of("rows_left_out"), found.unlike(),
-            ", ".join(found.suspicious()), found.runs, remarks, notes, found.refused]
+            ", ".join(found.suspicious()), found.runs, remarks, notes, found.blanks, found.refused]
 
 
 def _table_json(name, check):
@@ -109,7 +112,7 @@ def _group_json(name, found):
                 "figures": remark.figures} for remark in found.remarks]
     return {"group": name, "agrees": not found.faults(), "refused": found.refused or None, "runs": found.runs,
             "remarks": remarks, "tables": [_table_json(*table) for table in found.tables],
-            "not_looked_at": found.unseen}
+            "blanks": found.blanks, "not_looked_at": found.unseen}
 
 
 def write_check(word, groups):
@@ -143,7 +146,9 @@ def _line_of(name, found):
     faults = found.faults() or f"all agree: {found.compared()}, {amount(found.runs, 'run', 'runs')}"
     notes = len(found.remarks) - len(found.contradictions())
     more = f"; {amount(notes, 'note', 'notes')} on the runs" if notes else ""
-    return f"{printable(name, 200)}: {faults}{more}{f' ({codes})' if codes else ''}"
+    more += f" ({codes})" if codes else ""
+    more += f"; {amount(found.blanks, 'blank is', 'blanks are')} open" if found.blanks else ""
+    return f"{printable(name, 200)}: {faults}{more}"
 
 
 def check_class(word, out=""):

@@ -150,3 +150,12 @@ def remarks_on_plan(place, runs):
             remarks += _remark_on_run(run, by_name[folder.name]) if folder.name in by_name else []
             remarks += _remark_on_attempt(run)
     return remarks
+
+
+def remarks_without_plan(runs):
+    """[Remark] on runs that jobs/scale.sh made, as their attempt.json says, of which no study.json is there."""
+    files = [str(run.file) for run in runs if path_of(Path(run.file).parent / ATTEMPT_NAME).exists()]
+    if not files:
+        return []
+    return [Remark("plan", files, f"{counted(len(files), 'run')} of a study, and no {NAME}: whether others were left "
+                   "out is not known", contradiction=False)]

@@ -141,6 +141,16 @@ def _check_ranks_csv(check):
                               _of_rank(row)[name], "in ranks.csv")
 
 
+def _check_score(check, epoch, table):
+    """The loss and accuracy of an epoch are those of its steps, by their images."""
+    images = table["global_samples"][:, 0]
+    for name, recorded in (("loss", epoch.train.loss), ("accuracy", epoch.train.accuracy)):
+        of_steps = table.get(f"train_{name}")
+        if of_steps is not None:
+            mean = quotient(float(images @ of_steps[:, 0]), float(images.sum()))
+            check.compare("steps-csv", f"{name} of epoch {epoch.epoch}", recorded, mean, "as the mean over steps.csv")
+
+
 def _check_steps_csv(check):
     compared = _compared(check.run)
     tables = _read_beside(check, STEPS_NAME, "steps-csv",
@@ -157,6 +167,8 @@ def _check_steps_csv(check):
             for name, by_rank in sums.items():
                 check.compare("steps-csv", f"{name} of rank {number} in epoch {epoch.epoch}", recorded[name],
                               float(by_rank[number]), "as a sum over steps.csv")
+        if epoch.resumed_at_step is None:
+            _check_score(check, epoch, table)
 
 
 def _check_epoch(check, epoch):

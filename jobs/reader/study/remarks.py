@@ -3,6 +3,7 @@ that cannot all be measurements of their own."""
 
 from pathlib import Path
 
+from ..base.definitions import PHASES
 from ..base.text import counted, first_few, printable
 from ..runs.plan import remarks_on_plan
 from ..runs.records import Remark, remarks_on_run
@@ -21,25 +22,39 @@ def _names(runs):
     return first_few(map(_name, runs), _SHOWN)
 
 
+def _marks(epoch):
+    """What no two epochs share unless they are one: the time to the last digit, which is that of a nanosecond, and the
+    shares of the phases, which stay where somebody multiplies all times."""
+    means = [epoch.phases[name].mean for name in PHASES]
+    total = sum(means)
+    shares = tuple(round(mean / total, 8) for mean in means) if total > 0 else None
+    return {epoch.seconds, shares} - {None}
+
+
 def _same_epochs(a, b):
-    """How many epochs have the same time to the last digit, which is that of a nanosecond."""
-    return sum(one.seconds == other.seconds for one, other in zip(a.epochs, b.epochs))
+    """Of each epoch that both have, whether it is one."""
+    return [not _marks(one).isdisjoint(_marks(other)) for one, other in zip(a.epochs, b.epochs)]
 
 
 def _is_copy(a, b):
-    """One epoch may take as long as another's; most of them do not. A single one has to have begun in the same
-    second."""
-    same, fewest = _same_epochs(a, b), min(len(a.epochs), len(b.epochs))
-    if same < 2:
-        return same == fewest == 1 and bool(a.started_at) and a.started_at == b.started_at
-    return 2 * same >= fewest
+    """One epoch may take as long as another's; two do not. A single one has to have begun in the same second."""
+    same, fewest = sum(_same_epochs(a, b)), min(len(a.epochs), len(b.epochs))
+    return same >= 2 or (same == fewest == 1 and bool(a.started_at) and a.started_at == b.started_at)
+
+
+def _is_branch(a, b):
+    """Whether one of them continues the other: from the first epoch on that they do not share it was resumed."""
+    same = _same_epochs(a, b)
+    first = same.index(False) if False in same else len(same)
+    following = [run.epochs[first] for run in (a, b) if first < len(run.epochs)]
+    return any(epoch.resumed_at_step is not None for epoch in following)
 
 
 def copies_among(runs):
     """[[run]]: groups in which each run has epochs of the first one. Runs of several studies may be compared."""
     by_epoch, group_of, groups = {}, {}, []
     for run in runs:
-        keys = [(index, epoch.seconds) for index, epoch in enumerate(run.epochs)]
+        keys = [(index, mark) for index, epoch in enumerate(run.epochs) for mark in _marks(epoch)]
         others = {id(other): other for key in keys for other in by_epoch.get(key, ())}
         original = next((other for other in others.values() if _is_copy(other, run)), None)
         if original is None:
@@ -55,9 +70,12 @@ def copies_among(runs):
 
 def _remark_on_copies(group):
     begun = "began in the same second and " if len({run.started_at for run in group}) == 1 else ""
-    text = (f"{counted(len(group), 'run')} {begun}have epochs of the same length to the last digit, so that they are "
-            "copies of one: ")
-    return Remark("copies", [str(run.file) for run in group], text + _names(group))
+    files, count = [str(run.file) for run in group], counted(len(group), "run")
+    if all(_is_branch(group[0], run) for run in group[1:]):
+        return Remark("branches", files, f"{count} share the epochs before one was resumed from the other's "
+                      f"checkpoint: {_names(group)}", contradiction=False)
+    return Remark("copies", files, f"{count} {begun}have epochs with the same times to the last digit, or all "
+                  f"multiplied by one number, so that they are copies of one: {_names(group)}")
 
 
 def _machine(run):
