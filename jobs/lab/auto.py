@@ -26,7 +26,7 @@ from pathlib import Path
 from benchmark import PROGRAM, ROOT, Lab, numbers, print_table, start
 
 SUMS = {"one": "ring,doubling,halving,shared", "four": "ring,doubling,halving,hierarchical,hierarchical-halving"}
-SIZES = {"1k": 1e3, "10k": 1e4, "100k": 1e5, "1M": 1e6, "10M": 1e7}
+SIZES = {"1k": 1e3, "10k": 1e4, "100k": 1e5, "200k": 2e5, "1M": 1e6, "10M": 1e7}
 # The bench compares every element of a sum with those of all ranks; beyond so many comparisons a row takes minutes.
 MOST_COMPARED = 1.1e9
 HOSTS = 4

@@ -27,6 +27,12 @@ constexpr double kFullSeconds = 20e-3;  // of a message in which its beginning h
 constexpr std::size_t kPairFloats = std::size_t{1} << 20;  // more than a kernel keeps of a message
 constexpr double kPairSeconds = 0.5;                       // in which pairs exchange messages
 constexpr double kPairTimes = 4, kPartners = 2;
+// Over TCP Open MPI sends messages of fewer bytes at once, and asks the receiver before others.
+// Floats of messages on both sides, and by which share of the shorter one's time the longer one
+// takes at least longer than its bytes say: less may be chance.
+constexpr double kAsksFrom = 65536;
+constexpr std::size_t kAtOnce = 15360, kAsks = 17408;
+constexpr double kLeastStep = 0.2;
 constexpr double kLeastBeta = 1e-12;  // no link is faster; so a long message is never free
 
 /// What is done again and again with so many floats.
@@ -36,6 +42,12 @@ using Work = std::function<void(std::size_t floats)>;
 struct Points {
   cost::TimedSum once;
   cost::TimedSum longer;
+};
+
+struct MessageTimes {
+  cost::TimedSum once;
+  cost::TimedSum longer;
+  cost::TimedSum longest;
 };
 
 class MachineProbe {
@@ -54,7 +66,10 @@ class MachineProbe {
     machine.gamma = addition.beta;
     // Of two messages of a sum one is added, for which a device is told to.
     launch_ = addition.alpha / 2;
-    if (layout.most() > 1) machine.inside = message_cost(*place_.split(host_));
+    if (layout.most() > 1) {
+      const auto ranks = place_.split(host_);
+      machine.inside = link_inside(*ranks);
+    }
     if (layout.hosts() > 1) measure_between(machine);
     return machine;
   }
@@ -70,7 +85,7 @@ class MachineProbe {
       all = times_of([&](std::size_t floats) { exchange(*ranks, floats); });
     }
     const auto ranks = place_.split(local_ == 0 ? 0 : alone);
-    machine.between = message_cost(*ranks);
+    machine.between = link_between(*ranks);
     machine.pair_factor = pair_factor(*ranks, machine.between);
     if (fewest > 1) share(machine, fewest, all);
   }
@@ -78,11 +93,12 @@ class MachineProbe {
   /// How many of the `fewest` messages that ranks of each host send at once do not share a link.
   void share(cost::Machine& machine, int fewest, const Points& all) const {
     cost::Link& one = machine.between;
+    const double alone = one.message_seconds(0);
     const double alpha = cost::link_through(all.once, all.longer).alpha;
-    const double bytes = one.bytes_within(all.longer.seconds - alpha + one.alpha);
+    const double bytes = one.bytes_within(all.longer.seconds - alpha + alone);
     const double links = std::round(fewest * all.longer.bytes / bytes);
     machine.links_per_node = std::size_t(std::clamp<double>(links, 1, fewest));
-    one.alpha = std::max(one.alpha, alpha + launch_);
+    one = one.later_by(std::max(alpha + launch_ - alone, 0.0));
   }
 
   /// Over TCP both directions of a connection may disturb each other, and more than two hosts only
@@ -102,22 +118,45 @@ class MachineProbe {
     return std::max((batch / kPartners + launch_ - bent) / beyond, 1.0);
   }
 
-  cost::Link message_cost(Exchange& ranks) {
+  MessageTimes message_times(Exchange& ranks) {
     const Points times = times_of([&](std::size_t floats) { exchange(ranks, floats); });
     cost::TimedSum longest = times.longer;
-    const double float_bytes = sizeof(float);
-    longest_ = std::size_t(longest.bytes / float_bytes);
+    longest_ = std::size_t(longest.bytes / sizeof(float));
     while (longest.seconds < kFullSeconds && longest_ < place_.most_floats) {
       longest_ *= 4;
-      const double seconds = seconds_of(longest_, [&](std::size_t n) { exchange(ranks, n); });
-      longest = {double(longest_) * float_bytes, seconds};
+      longest = timed_message(ranks, longest_);
     }
-    cost::Link link = cost::link_through(times.once, times.longer, longest);
-    link.alpha += launch_;
-    link.beta = std::max(link.beta, kLeastBeta);
-    link.beta_beyond = std::max(link.beta_beyond, kLeastBeta);
+    return {times.once, times.longer, longest};
+  }
+
+  cost::TimedSum timed_message(Exchange& ranks, std::size_t floats) {
+    const double seconds = seconds_of(floats, [&](std::size_t n) { exchange(ranks, n); });
+    return {double(floats) * sizeof(float), seconds};
+  }
+
+  cost::Link link_inside(Exchange& ranks) {
+    const MessageTimes times = message_times(ranks);
+    return link_of(cost::link_through(times.once, times.longer, times.longest), times);
+  }
+
+  cost::Link link_between(Exchange& ranks) {
+    const MessageTimes times = message_times(ranks);
+    const cost::TimedSum below = timed_message(ranks, kAtOnce);
+    const cost::TimedSum above = timed_message(ranks, kAsks);
+    const cost::Link asks = cost::link_through(above, times.longer, times.longest);
+    const double step = above.seconds - below.seconds - asks.beta * (above.bytes - below.bytes);
+    if (step < kLeastStep * below.seconds)
+      return link_of(cost::link_through(times.once, times.longer, times.longest), times);
+    return link_of(asks.with_short(kAsksFrom, cost::link_through(times.once, below)), times);
+  }
+
+  /// The same with what a device adds to a message, and without costs that cannot be.
+  cost::Link link_of(cost::Link link, const MessageTimes& times) const {
+    link = link.later_by(launch_);
+    for (double* beta : {&link.beta, &link.beta_beyond, &link.short_beta})
+      *beta = std::max(*beta, kLeastBeta);
     if (std::isinf(link.bend)) {  // a straight line, which may bend in pairs
-      link.bend = longest.bytes;
+      link.bend = times.longest.bytes;
       link.beta_beyond = link.beta;
     }
     return link;

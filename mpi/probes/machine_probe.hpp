@@ -31,9 +31,10 @@ struct ProbePlace {
 /// the next host; then one rank of each host alone, which shows how much ranks of
 /// a host share its links, and of more than two hosts in pairs. Messages are of
 /// one float, so long that they take four times as long, and longer ones, up to
-/// 16 MiB or 20 ms, which show the bandwidth; those in pairs have 4 MiB at least. Takes some tenths
-/// of a second, and on links of milliseconds as long as about a hundred messages, on links below 1
-/// Gbit/s as long as four of 4 MiB. Throws RunError.
+/// 16 MiB or 20 ms, which show the bandwidth; between hosts also a little below and above 64 KiB;
+/// those in pairs have 4 MiB at least. Takes some tenths of a second, and on links of milliseconds
+/// as long as about a hundred messages, on links below 1 Gbit/s as long as four of 4 MiB. Throws
+/// RunError.
 cost::Machine measure_machine(const ProbePlace& place);
 
 }  // namespace rueda

@@ -102,6 +102,8 @@ std::uint32_t next(std::uint32_t& state) {
 }  // namespace
 
 double Link::bytes_within(double seconds) const noexcept {
+  if (asks_from > 0 && seconds < message_seconds(asks_from))
+    return std::min(std::max(seconds - short_alpha, 0.0) / short_beta, asks_from);
   const double straight = std::max(seconds - alpha, 0.0) / beta;
   if (straight <= bend) return straight;
   return bend + (seconds - message_seconds(bend)) / beta_beyond;
@@ -109,11 +111,33 @@ double Link::bytes_within(double seconds) const noexcept {
 
 Link Link::shared_by(double share) const noexcept {
   const double times = std::max(share, 1.0);
-  return {alpha, beta * times, bend / times, beta_beyond * times};
+  Link shared = *this;
+  shared.beta *= times;
+  shared.bend /= times;
+  shared.beta_beyond *= times;
+  shared.short_beta *= times;
+  return shared;
 }
 
 Link Link::slower_beyond(double factor) const noexcept {
-  return {alpha, beta, bend, beta_beyond * factor};
+  Link slower = *this;
+  slower.beta_beyond *= factor;
+  return slower;
+}
+
+Link Link::later_by(double seconds) const noexcept {
+  Link later = *this;
+  later.alpha += seconds;
+  later.short_alpha += seconds;
+  return later;
+}
+
+Link Link::with_short(double bytes, const Link& other) const noexcept {
+  Link link = *this;
+  link.asks_from = bytes;
+  link.short_alpha = other.alpha;
+  link.short_beta = other.beta;
+  return link;
 }
 
 Link link_through(const TimedSum& shorter, const TimedSum& longer) {

@@ -19,8 +19,14 @@ struct Link {
   /// then fills the link: bytes up to which `beta` holds, and seconds for each byte beyond.
   double bend = std::numeric_limits<double>::infinity();
   double beta_beyond = 0;
+  /// Where the senders of short messages do not ask the receiver first, those of fewer bytes than
+  /// `asks_from` have a line of their own.
+  double asks_from = 0;
+  double short_alpha = 0;
+  double short_beta = 0;
 
   double message_seconds(double bytes) const noexcept {
+    if (bytes < asks_from) return short_alpha + bytes * short_beta;
     const double beyond = std::max(bytes - bend, 0.0);
     return alpha + (bytes - beyond) * beta + beyond * beta_beyond;
   }
@@ -30,6 +36,10 @@ struct Link {
   Link shared_by(double share) const noexcept;
   /// Whose bytes beyond the bend take so many times as long.
   Link slower_beyond(double factor) const noexcept;
+  /// Every message of which takes so much longer.
+  Link later_by(double seconds) const noexcept;
+  /// Whose messages of fewer than `bytes` bytes cost what they cost on `other`.
+  Link with_short(double bytes, const Link& other) const noexcept;
 };
 
 /// What a sum of so many bytes took; seconds.

@@ -41,7 +41,8 @@ bool keeps_order(const ReduceSituation& situation, Algorithm algorithm) {
 
 std::string link_text(const cost::Link& link) {
   const double beta = std::isinf(link.bend) ? link.beta : link.beta_beyond;
-  return fmt::format("{} us and {} GB/s", rate_text(link.alpha * 1e6), rate_text(1e-9 / beta));
+  return fmt::format("{} us and {} GB/s", rate_text(link.message_seconds(0) * 1e6),
+                     rate_text(1e-9 / beta));
 }
 
 std::string costs_text(const ReduceSituation& situation, const cost::Machine& machine) {

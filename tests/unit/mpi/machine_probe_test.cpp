@@ -140,6 +140,44 @@ TEST_CASE("a link with another slope for long messages, and pairs that disturb e
   }
 }
 
+/// Whether a machine of four ranks, two on each host, is measured as its links between hosts are.
+void check_between(const cost::Link& link, std::initializer_list<double> lengths) {
+  const StatedLinks links{{{2 * kUs, 0.02e-9}, link, link}};
+  on_threads(4, [&](TestRank& on) {
+    const auto machine = measured(on, {}, links, [](int rank) { return rank / 2; });
+    for (const double bytes : lengths) {
+      const double seconds = machine.between.message_seconds(bytes);
+      const double expected = link.message_seconds(bytes);
+      CHECK_ON_THREAD(on, std::abs(seconds - expected) < 0.01 * expected, "{} {} {}", bytes,
+                      seconds, expected);
+    }
+    CHECK_ON_THREAD(on, machine.links_per_node == 2, "{}", machine.links_per_node);
+  });
+}
+
+TEST_CASE("between hosts messages from 64 KiB on have another line than short ones", "[probe]") {
+  const cost::Link asks{1000 * kUs, 3e-9, 262144, 4e-9};
+  const cost::Link at_once{100 * kUs, 2e-9};
+  check_between(asks.with_short(65536, at_once), {4, 25e3, 65532, 65536, 1e5, 262144, 1e6});
+  // Nothing is seen where those take hardly longer than their bytes say.
+  const cost::Link hardly{130 * kUs, 2e-9, 262144, 4e-9};
+  check_between({100 * kUs, 2e-9, 262144, 4e-9}, {4, 25e3, 1e5, 1e6});
+  const StatedLinks links{{hardly.with_short(65536, at_once)}};
+  on_threads(2, [&](TestRank& on) {
+    const auto machine = measured(on, {}, links, [](int rank) { return rank; });
+    CHECK_ON_THREAD(on, machine.between.asks_from == 0, "{}", machine.between.asks_from);
+  });
+}
+
+TEST_CASE("ranks of one host are not asked where messages change their line", "[probe]") {
+  const cost::Link asks{400 * kUs, 3e-9, 262144, 4e-9};
+  const StatedLinks links{{asks.with_short(65536, {100 * kUs, 2e-9})}};
+  on_threads(2, [&](TestRank& on) {
+    const auto machine = measured(on, {}, links, [](int) { return 0; });
+    CHECK_ON_THREAD(on, machine.inside.asks_from == 0, "{}", machine.inside.asks_from);
+  });
+}
+
 TEST_CASE("messages to another partner each time disturb each other", "[probe]") {
   const StatedLinks links{{{20 * kUs, 0.4e-9, 262144, 0.2e-9}}, 1.5, true};
   for (const int size : {2, 3, 4, 5, 8}) {

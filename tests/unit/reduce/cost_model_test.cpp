@@ -263,6 +263,27 @@ TEST_CASE("a link whose long messages have another slope", "[cost]") {
   CHECK(straight.bytes_within(0.012) == Approx(10e6));
 }
 
+TEST_CASE("a link whose short messages have a line of their own", "[cost]") {
+  // By hand: 2 us and 2 ns a byte below 1 kB, then 5 us and 3 ns up to 4 kB, 1 ns beyond.
+  const Link link = Link{5e-6, 3e-9, 4e3, 1e-9}.with_short(1e3, {2e-6, 2e-9});
+  const std::vector<TimedSum> messages{{0, 2e-6},    {500, 3e-6},  {999, 3.998e-6}, {1e3, 8e-6},
+                                       {2e3, 11e-6}, {4e3, 17e-6}, {6e3, 19e-6}};
+  for (const auto& [bytes, seconds] : messages) {
+    CHECK(link.message_seconds(bytes) == Approx(seconds));
+    CHECK(link.bytes_within(seconds) == Approx(bytes));
+  }
+  CHECK(link.bytes_within(1e-6) == 0);
+  CHECK(link.bytes_within(6e-6) == Approx(1e3));  // the longest that does not ask
+  // Twice the bytes at the same time: each message is as long as before.
+  CHECK(link.shared_by(2).message_seconds(500) == Approx(4e-6));
+  CHECK(link.shared_by(2).message_seconds(1e3) == Approx(11e-6));
+  CHECK(link.shared_by(8).message_seconds(1e3) == Approx(5e-6 + 12e-6 + 4e-6));
+  CHECK(link.slower_beyond(3).message_seconds(500) == Approx(3e-6));
+  CHECK(link.slower_beyond(3).message_seconds(6e3) == Approx(23e-6));
+  CHECK(link.later_by(1e-6).message_seconds(500) == Approx(4e-6));
+  CHECK(link.later_by(1e-6).message_seconds(2e3) == Approx(12e-6));
+}
+
 TEST_CASE("nodes that exchange in pairs take longer by a factor of the bytes of long messages",
           "[cost]") {
   Machine machine{.inside = {1e-6, 1e-10}, .between = {1e-5, 1e-8, 5e4, 2e-8}, .gamma = 0};
