@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <variant>
@@ -36,17 +35,6 @@ CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
   return handle;
 }
 
-/// Whether steps are recorded into CUDA graphs: not with RUEDA_CUDA_GRAPHS=off.
-/// Throws InputError for a value that is neither "on" nor "off".
-bool wants_graphs() {
-  const char* value = std::getenv("RUEDA_CUDA_GRAPHS");
-  if (value == nullptr) return true;
-  const std::string_view wanted = value;
-  require(wanted == "on" || wanted == "off",
-          "RUEDA_CUDA_GRAPHS=" + std::string(wanted) + ": give on or off, or unset it");
-  return wanted == "on";
-}
-
 /// What operations and the backend share.
 Context make_context(const CudaOptions& options) {
   Context context;
@@ -75,8 +63,9 @@ Context make_context(const CudaOptions& options) {
 CudaBackend::CudaBackend(const CudaOptions& options)
     : context_(make_context(options)),
       tunes_(options.tune),
-      records_(wants_graphs()),
+      records_(switched_on("RUEDA_CUDA_GRAPHS")),
       reduce_device_(stream()) {
+  static_cast<void>(switched_on("RUEDA_CUDA_PDL"));  // refused before the first launch, if wrong
   check(cudaMemsetAsync(counts_.get(), 0, kCounters, stream()), "cudaMemsetAsync");
   std::memset(announcements_.get(), 0, kCounters);
 }

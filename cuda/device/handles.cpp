@@ -44,6 +44,30 @@ void check(cudaError_t code, const char* call, std::source_location place) {
   throw OutOfMemory(message);
 }
 
+bool switched_on(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr) return true;
+  const std::string_view wanted = value;
+  require(wanted == "on" || wanted == "off",
+          fmt::format("{}={}: give on or off, or unset it", variable, wanted));
+  return wanted == "on";
+}
+
+bool begins_early(const void* kernel) {
+  // All kernels are compiled alike, and a process has one kind of GPU.
+  static const bool early = [kernel] {
+    constexpr int kWaits = 90;             // in PTX for 9.0 the kernels wait
+    constexpr int kDriverRecords = 12030;  // into graphs, since CUDA 12.3
+    if (!switched_on("RUEDA_CUDA_PDL")) return false;
+    cudaFuncAttributes code{};
+    check(cudaFuncGetAttributes(&code, kernel), "cudaFuncGetAttributes");
+    int driver = 0;
+    check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    return code.ptxVersion >= kWaits && driver >= kDriverRecords;
+  }();
+  return early;
+}
+
 void throw_launch_error(cudaError_t code, const std::type_info& kernel) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(

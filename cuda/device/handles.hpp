@@ -21,6 +21,10 @@ namespace rueda::cuda {
 void check(cudaError_t code, const char* call,
            std::source_location place = std::source_location::current());
 
+/// Whether an environment variable is not "off". Throws InputError for a value that is neither "on"
+/// nor "off".
+bool switched_on(const char* variable);
+
 /// What `destroy` returns is dropped: an error at this point stems from earlier
 /// work, and the next checked call reports it too.
 template <auto destroy>

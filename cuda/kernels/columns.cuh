@@ -158,6 +158,7 @@ __device__ void finish_columns(const Body& body, const float* partial, int first
 template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch* scratch) {
+  wait_for_previous_kernel();
   using Channel = decltype(body.channel(0));
   static_assert(Body::kTile <= int(kBlockThreads));  // a thread fills in one channel
   constexpr int kStride = Body::kTile / width + 1;   // else these meet in a bank

@@ -47,6 +47,7 @@ struct AddProducts {
 /// A warp has a pair of units of a row. Its lanes take inputs in turn, and are added in halves: an
 /// order that the number of inputs alone decides.
 __global__ void multiply_rows(DenseRows d) {
+  wait_for_previous_kernel();
   const std::size_t works = d.rows * d.pairs();
   const std::size_t stride = index_stride() / kWarpLanes;
   for (std::size_t at = first_index() / kWarpLanes; at < works; at += stride) {

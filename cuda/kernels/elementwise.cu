@@ -107,6 +107,7 @@ static_assert(sizeof(Sum) == sizeof(std::uint64_t));
 /// one atomic addition per warp sums the warps.
 template <auto share>
 __global__ void sum_shares(const float* values, std::size_t count, Sum* sum) {
+  wait_for_previous_kernel();
   Sum mine = 0;
   each_value(values, count, first_index(), index_stride(),
              [&](std::size_t i, float value) { mine += share(i, value); });
@@ -125,6 +126,7 @@ void queue_sum(const float* values, std::size_t count, std::uint64_t* sum, cudaS
 template <int width>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     widen_slices(Widen arrays, std::size_t before, SliceBlocks<Slice> slices) {
+  wait_for_previous_kernel();
   const unsigned k = slices.mine();
   const std::size_t begin = slices.at[k].begin;
   run_slice<width>(slices, k, before, Widen{arrays.to + begin, arrays.from + begin});
@@ -154,6 +156,7 @@ template <int width>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     update_slices(UpdatedArrays arrays, const float* gradients, const Bfloat16* narrow,
                   kernels::SgdStep rule, std::size_t before, SliceBlocks<GradientSlice> slices) {
+  wait_for_previous_kernel();
   const unsigned k = slices.mine();
   const std::size_t begin = slices.at[k].begin;
   if (slices.at[k].narrow)
@@ -168,6 +171,7 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
     update_tensors(UpdatedArrays arrays, const float* gradients, kernels::LarsStep step,
                    const double* value_squares, const double* gradient_squares, std::size_t before,
                    SliceBlocks<LarsTensor> tensors) {
+  wait_for_previous_kernel();
   const unsigned k = tensors.mine();
   const auto rule =
       kernels::lars_step(step, tensors.at[k].adapted, value_squares[k], gradient_squares[k]);

@@ -32,6 +32,11 @@ namespace rueda::cuda {
 /// kernel or of its body.
 [[noreturn]] void throw_launch_error(cudaError_t code, const std::type_info& kernel);
 
+/// Whether own kernels, like this one, may begin before the kernel before them has ended: where
+/// they are compiled to wait for it (compute capability 9.0), by a driver that records it into
+/// graphs, and unless RUEDA_CUDA_PDL=off. Throws InputError where that is neither "on" nor "off".
+bool begins_early(const void* kernel);
+
 /// What an activation's numbers are kept in.
 enum class Element { fp32, bf16 };
 

@@ -31,6 +31,18 @@ __device__ inline std::size_t first_index() {
 
 __device__ inline std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim.x; }
 
+/// Every thread of every kernel calls this first. The kernel after this one may then begin, as soon
+/// as all blocks of this one have, and this one goes on when the kernel before it has ended and
+/// what it wrote is seen: until then it must neither read nor write what lies in memory. The kernel
+/// after this one waits for this one's end alone, so one that ended without a wait would let it run
+/// beside the kernel before. docs/cuda.md ("A step") has the kernels of libraries, too.
+__device__ inline void wait_for_previous_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
+}
+
 /// Queues `kernel` on blocks of this shape.
 template <typename... Parameters>
 void launch_blocks(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
@@ -39,6 +51,11 @@ void launch_blocks(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStr
   config.gridDim = grid;
   config.blockDim = block;
   config.stream = stream;
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = begins_early(reinterpret_cast<const void*>(kernel)) ? 1 : 0;
   const auto code = cudaLaunchKernelEx(&config, kernel, arguments...);
   if (code != cudaSuccess) throw_launch_error(code, typeid(kernel));
 }
@@ -54,6 +71,7 @@ void launch(void (*kernel)(Parameters...), std::size_t work, cudaStream_t stream
 
 template <typename Body>
 __global__ void each_index(std::size_t count, Body body) {
+  wait_for_previous_kernel();
   for (std::size_t i = first_index(); i < count; i += index_stride()) body(i);
 }
 
@@ -252,6 +270,7 @@ __device__ void run_packs(const Threads& threads, std::size_t count, std::size_t
 template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack(std::size_t count, std::size_t before, Body body) {
+  wait_for_previous_kernel();
   run_packs<width>(GridThreads(), count, before, body);
 }
 

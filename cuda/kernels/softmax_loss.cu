@@ -8,6 +8,7 @@ namespace {
 
 /// One block: a few thousand rows at most.
 __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums) {
+  wait_for_previous_kernel();
   __shared__ double shared[2][kBlockThreads];
   double loss = 0;
   double correct = 0;
@@ -31,6 +32,7 @@ __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, flo
 /// Blocks count what they find in a second counter; the last of them writes.
 __global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
                            float samples, float* flags, SumScratch* scratch) {
+  wait_for_previous_kernel();
   bool bad = !std::isfinite(sums[0]);
   const std::size_t first = std::size_t(blockIdx.y) * kBlockThreads + threadIdx.x;
   each_value(statistics, count, first, std::size_t(gridDim.y) * kBlockThreads,
@@ -51,6 +53,7 @@ __global__ void write_sums(float* to, const float* sums, const float* statistics
 /// Only a write goes over the bus, for which no thread waits. The fence is for
 /// all that earlier kernels have written; the end of the kernel needs none.
 __global__ void add_one(std::uint64_t* counts, std::uint64_t* seen, std::size_t slot) {
+  wait_for_previous_kernel();
   const std::uint64_t count = counts[slot] + 1;
   counts[slot] = count;
   __threadfence_system();

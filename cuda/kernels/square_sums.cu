@@ -51,6 +51,7 @@ __device__ double range_sum(const double* pieces, unsigned count, unsigned lane)
 /// A warp has a piece to itself. The last block adds the pieces of each range.
 __global__ void add_squares(const float* values, SquareRanges ranges, double* to,
                             SumScratch* scratch) {
+  wait_for_previous_kernel();
   auto* sums = reinterpret_cast<double*>(scratch->partial);
   const unsigned lane = threadIdx.x % kLanes;
   const unsigned warp = threadIdx.x / kLanes;
@@ -74,6 +75,7 @@ __global__ void add_squares(const float* values, SquareRanges ranges, double* to
 /// A warp.
 __global__ void write_part(float* to, const double* squares, unsigned count, float images,
                            float* flags) {
+  wait_for_previous_kernel();
   const double sum = range_sum(squares, count, threadIdx.x);
   if (threadIdx.x != 0) return;
   const float share = kernels::part_squares(sum, images);

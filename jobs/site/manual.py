@@ -40,6 +40,7 @@ ENVIRONMENT = {
     "COLUMNS": "Width of help, tables and progress where the output is no terminal.",
     "RUEDA_PLOT_PYTHON": "Python that reads runs and draws; by default python3, then /usr/bin/python3.",
     "RUEDA_CUDA_GRAPHS": "off: steps on a GPU are not recorded as a graph. The bits stay the same.",
+    "RUEDA_CUDA_PDL": "off: kernels on a GPU begin when the one before has ended. The bits stay the same.",
     "RUEDA_SHARE_PLANS": "0: this rank compiles all of its cuDNN engines itself.",
     "RUEDA_POWERCAP": "Directory of the energy counters, instead of /sys/class/powercap.",
     "OMPI_ALLOW_RUN_AS_ROOT, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "Both 1: Open MPI starts ranks for root too.",

@@ -470,7 +470,7 @@ class Installed(ScriptCase):
         sources = [path.read_text(encoding="utf-8") for folder in ("src", "mpi", "cuda")
                    for path in (ROOT / folder).rglob("*.cpp")]
         read = {name for source in sources
-                for name in re.findall(r'(?:getenv|environment_variable)\("(RUEDA_\w+)"', source)}
+                for name in re.findall(r'(?:getenv|environment_variable|switched_on)\("(RUEDA_\w+)"', source)}
         self.assertLessEqual({"RUEDA_PLOT_PYTHON", "RUEDA_POWERCAP"}, read)
         named = set(re.findall(r"RUEDA_\w+", page.partition(".SH ENVIRONMENT")[2]))
         self.assertEqual(named, read - {"RUEDA_BINDING"})  # which rueda sets for itself

@@ -76,7 +76,10 @@ class Ranks(StandInCase):
             self.assertGreater(nodes["on"], 100)
             self.assertEqual(nodes["off"], 0)
             self.assertSameBits(records["on"], records["off"])
-        self.refused(self.start(1, *SHARED, RUEDA_CUDA_GRAPHS="0"), "RUEDA_CUDA_GRAPHS=0: give on or off")
+
+    def test_a_switch_is_on_or_off(self):
+        for switch in ("RUEDA_CUDA_GRAPHS", "RUEDA_CUDA_PDL"):
+            self.refused(self.start(1, *SHARED, **{switch: "0"}), f"{switch}=0: give on or off")
 
     @long
     def test_a_run_repeats_bit_for_bit(self):

@@ -2,7 +2,8 @@
 """Judges kernels by their machine code, without a GPU: registers, spilled bytes, blocks that fit on a
 multiprocessor, loads that a thread has in flight, and what all of its threads have on their way to and from
 memory. Compares with kernels.csv beside it, and fails where a kernel became worse, keeps too little of the
-memory busy, or waits for the bus more than once. docs/cuda.md says more.
+memory busy, waits for the bus more than once, or does not begin by waiting for the kernel before. docs/cuda.md says
+more.
 
 usage: kernel_table.py [--write] NVCC OBJECT.o...
 
@@ -20,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("kernels.csv")
 COLUMNS = ["registers", "spilled bytes", "blocks", "loads in flight", "KB in flight", "instructions a load"]
-UNLISTED = ["bytes an instruction", "waits for the bus"]  # judged, with no column
+UNLISTED = ["bytes an instruction", "waits for the bus", "goes ahead"]  # judged, with no column
 LEAST = ("blocks", "loads in flight", "KB in flight")  # the worst of these is the smallest
 NVCC_COLUMN = "nvcc"  # which compiled the row
 BLOCK_WARPS = 8  # kBlockThreads
@@ -31,6 +32,9 @@ LEAST_KB = 15
 # A kernel that moves less has to wait for its instructions, not for the memory.
 LEAST_BYTES_AN_INSTRUCTION = 0.11
 SHARED_KIB = {"sm_80": 164, "sm_90": 228}  # of a multiprocessor; CUDA takes 1 KiB a block for itself
+EARLY = {"sm_90"}  # where a kernel may begin before the one before has ended
+# A wait for the kernel before, and what has to come after it: accesses to memory, and the end.
+WAIT, AFTER_WAIT = "ACQBULK", {"LDG", "STG", "LD", "ST", "ATOM", "ATOMG", "RED", "REDG", "EXIT"}
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@\S+\s+)?(\S+)\s*(.*?)\s*;", re.M)
 
 
@@ -104,6 +108,12 @@ def widest(loops):
     return [loop for loop in loops if max(loads_of(loop)) == most]
 
 
+def goes_ahead(code):
+    """Whether it touches memory, or ends, before it waits for the kernel before."""
+    names = (m[2].partition(".")[0] for m in code)
+    return next(name for name in names if name == WAIT or name in AFTER_WAIT) != WAIT
+
+
 def measured(usage, code, arch):
     """One row's numbers. A kernel without a loop does a handful of accesses, which keep no memory busy."""
     registers, stack, shared = (int(usage[word]) for word in ("REG", "STACK", "SHARED"))
@@ -113,7 +123,8 @@ def measured(usage, code, arch):
     kilobytes = blocks * BLOCK_WARPS * 32 * moved / 1000
     # Loads and fences that reach beyond the GPU: each is a way over the bus and back.
     bus = sum(1 for m in code if m[2].endswith(".SYS") and m[2].startswith(("LD", "MEMBAR", "ATOM")))
-    return [registers, stack, blocks, loads, round(kilobytes, 1), round(cost, 1), density, bus]
+    ahead = arch in EARLY and goes_ahead(code)
+    return [registers, stack, blocks, loads, round(kilobytes, 1), round(cost, 1), density, bus, ahead]
 
 
 def rows_of(tool, file):
@@ -154,6 +165,8 @@ def weak(rows):
             yield f"{kernel} for {arch}: {row[4]} KB in flight, not {LEAST_KB}: packs of 16 bytes, several at once"
         if row[7] > 1:
             yield f"{kernel} for {arch} waits for the bus {row[7]} times: keep what it reads on the device, one fence"
+        if row[8]:
+            yield f"{kernel} for {arch} goes ahead of the kernel before: wait_for_previous_kernel() comes first"
 
 
 def worse(now, known, same_compiler):

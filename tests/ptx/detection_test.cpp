@@ -47,13 +47,13 @@ struct Result {
   std::string findings;
 };
 
-Result run(const std::string& body, unsigned blocks = 1, unsigned threads = 64) {
+Result run(const std::string& body, unsigned blocks = 1, unsigned threads = 64,
+           Settings settings = {}) {
   Result result;
   const Program program = read_program(kernel(body));
   const void* arguments[] = {result.a.data(), result.b.data()};
   std::vector<std::byte> parameters(sizeof arguments);
   std::memcpy(parameters.data(), static_cast<const void*>(arguments), sizeof arguments);
-  Settings settings;
   settings.find_memory = [&](std::uintptr_t address) -> std::optional<Range> {
     for (const auto* array : {&result.a, &result.b}) {
       const auto begin = reinterpret_cast<std::uintptr_t>(array->data());
@@ -153,6 +153,24 @@ TEST_CASE("PTX interpreter: an announcement to the host comes after a fence of t
        {writes, writes + "membar.gl;\n", system + writes,
         system + "atom.global.add.u32 %r5, [%rd2], 1;\n", system + announces})
     CHECK_THAT(run(before + announces).findings, Contains("without a fence of the system"));
+}
+
+TEST_CASE("PTX interpreter: a kernel that begins early waits for the one before") {
+  const auto run_early = [](const std::string& body) {
+    return run("griddepcontrol.launch_dependents;\n" + body, 1, 64, {.early = true}).findings;
+  };
+  const std::string wait = "griddepcontrol.wait;\n", ends = "a thread ends that has not waited",
+                    half = "setp.lt.u32 %p1, %r1, 48;\n@%p1 bra $A;\n";
+  for (const std::string access : {"st.global.u32 [%rd4], %r1;\n", "ld.global.u32 %r5, [%rd4];\n",
+                                   "atom.global.add.u32 %r5, [%rd2], 1;\n"}) {
+    CHECK(run_early(wait + access).empty());
+    CHECK_THAT(run_early(access + wait), Contains("memory is touched before"));
+    CHECK_THAT(run_early(half + wait + "$A:\n" + access), Contains("memory is touched before"));
+    CHECK(run(access).findings.empty());  // begins when the one before has ended
+  }
+  CHECK(run_early("st.shared.u32 [%r4], %r1;\n" + wait).empty());
+  CHECK_THAT(run_early(""), Contains(ends));
+  CHECK_THAT(run_early(half + wait + "$A:\n"), Contains(ends));
 }
 
 TEST_CASE("PTX interpreter: a kernel that a fault makes endless is ended") {

@@ -98,6 +98,7 @@ void Interpreter::begin(Warp& warp, unsigned first, unsigned lanes) {
   warp.first = first;
   warp.live = ~Mask{0} >> (kWarp - lanes);
   warp.at_barrier = warp.at_shuffle = warp.fenced_for_system = 0;
+  warp.waited = settings_.early ? 0 : ~Mask{0};
   warp.pc = {};
   warp.order = {};
   warp.predicates.resize(kernel_.rows[0]);

@@ -31,7 +31,8 @@ struct Settings {
   std::uint64_t seed = 1;
   unsigned resident = 4;  ///< blocks that run at the same time
   bool races = true;      ///< looks for races in global memory
-  bool counts = false;    ///< the bytes that are touched, too: of memory where races are looked for
+  bool early = false;   ///< begins before the kernel before it has ended, and waits for that itself
+  bool counts = false;  ///< the bytes that are touched, too: of memory where races are looked for
   std::size_t most_blocks = SIZE_MAX;  ///< of a grid; a random choice of them where it has more
   /// The memory that an address lies in. No access may cross its ends.
   std::function<std::optional<Range>(std::uintptr_t)> find_memory;
@@ -63,6 +64,7 @@ struct Warp {
   std::vector<std::array<std::uint32_t, kWarp>> narrow;
   std::vector<std::array<std::uint64_t, kWarp>> wide;
   std::array<std::vector<Mask>, 3> known;  ///< of each register: the threads that have written it
+  Mask waited = 0;                         ///< threads that know that the kernel before has ended
   Mask fenced_for_system = 0;              ///< threads that have written nothing since such a fence
   WarpOrder order;
 
@@ -101,6 +103,7 @@ class Interpreter {
   Shape threads() const { return threads_; }
   const std::vector<std::byte>& parameters() const { return parameters_; }
   GlobalOrder& order() { return order_; }
+  bool has_waited(Mask active) const { return (active & ~warp_->waited) == 0; }
   Accessor accessor(unsigned lane) const {
     Block& block = *warp_->block;
     const std::uint32_t thread = block.index * kMostThreads + warp_->first + lane + 1;

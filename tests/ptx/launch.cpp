@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +26,7 @@ std::optional<Range> find_memory(std::uintptr_t address) {
 struct Loaded {
   Kernel kernel;
   std::vector<bool> executed;
+  int target = 0;  ///< of the PTX: 90 for 9.0
   std::uint64_t launches = 0;
   std::uint64_t instructions = 0;
 };
@@ -77,9 +79,18 @@ std::string_view text_of(const void* wrapper) {
   end_with("kernels without readable PTX: compile them with --no-compress");
 }
 
+/// 90 of ".target sm_90".
+int target_of(std::string_view text) {
+  constexpr std::string_view kBefore = ".target sm_";
+  const auto at = text.find(kBefore);
+  if (at == std::string_view::npos) end_with("PTX that does not say for which GPU it is");
+  return std::atoi(text.data() + at + kBefore.size());
+}
+
 void load(const void* wrapper) {
-  for (auto& [name, kernel] : read_program(text_of(wrapper))) {
-    Loaded loaded{kernel, std::vector<bool>(kernel.code.size())};
+  const std::string_view text = text_of(wrapper);
+  for (auto& [name, kernel] : read_program(text)) {
+    Loaded loaded{kernel, std::vector<bool>(kernel.code.size()), target_of(text)};
     if (!library().kernels.emplace(name, std::move(loaded)).second)
       end_with("two kernels are called " + name);
   }
@@ -117,6 +128,14 @@ bool fits(dim3 grid, dim3 threads) {
          grid.z == 1 && grid.x <= 0x7fffffffU && grid.y <= 0xffffU;
 }
 
+/// Whether the kernel may begin before the one before it has ended.
+bool is_early(const cudaLaunchConfig_t& config) {
+  for (const cudaLaunchAttribute& a : std::span(config.attrs, config.numAttrs))
+    if (a.id != cudaLaunchAttributeProgrammaticStreamSerialization)
+      end_with("an attribute of a launch that is not known");
+  return config.numAttrs > 0 && config.attrs[0].val.programmaticStreamSerializationAllowed != 0;
+}
+
 cudaError_t queue(const void* function, const cudaLaunchConfig_t& config, void** arguments) {
   const auto found = library().by_function.find(function);
   if (found == library().by_function.end()) return cudaErrorInvalidDeviceFunction;
@@ -125,13 +144,17 @@ cudaError_t queue(const void* function, const cudaLaunchConfig_t& config, void**
   Loaded& loaded = *found->second;
   const Shape grid{config.gridDim.x, config.gridDim.y};
   const Shape threads{config.blockDim.x, config.blockDim.y};
-  const auto noted = standin::note_launch(
-      {.name = loaded.kernel.name, .grid = {grid.x, grid.y}, .block = {threads.x, threads.y}});
+  const bool early = is_early(config);
+  const auto noted = standin::note_launch({.name = loaded.kernel.name,
+                                           .grid = {grid.x, grid.y},
+                                           .block = {threads.x, threads.y},
+                                           .early = early});
   if (!standin::kernels_run()) return cudaSuccess;
   return standin::submit(config.stream, [=, &loaded, settings = library().settings,
                                          parameters = copied(loaded.kernel, arguments)] {
     Settings own = settings;
     own.seed = next_seed(loaded, settings.seed);
+    own.early = early;
     own.counts = noted != nullptr;
     const Outcome outcome = Interpreter(loaded.kernel, grid, threads, parameters, own).run();
     for (const auto& [memory, touched] : outcome.touched)
@@ -192,6 +215,15 @@ void __cudaRegisterFunction(void**, const char* function, char*, const char* nam
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                 void** arguments) {
   return rueda::standin::note(rueda::ptx::queue(function, *config, arguments));
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  const auto found = library().by_function.find(function);
+  if (found == library().by_function.end())
+    return rueda::standin::note(cudaErrorInvalidDeviceFunction);
+  *attributes = {};
+  attributes->ptxVersion = found->second->target;
+  return cudaSuccess;
 }
 
 // Of kernel<<<...>>>, which rueda does not write; the bodies that nvcc makes name them.

@@ -88,10 +88,16 @@ void look_at_announcement(Interpreter& m, const Instruction& i, Mask active) {
   fenced &= ~active;
 }
 
+/// What comes before is not done yet.
+void look_at_previous_kernel(Interpreter& m, Mask active) {
+  if (!m.has_waited(active)) m.report("memory is touched before the kernel before has ended");
+}
+
 }  // namespace
 
 void load_global(Interpreter& m, const Instruction& i, Mask active) {
   m.check_known(i, active);
+  look_at_previous_kernel(m, active);
   const std::size_t bytes = std::size_t(i.bytes) * i.writes;
   each_lane(active, [&](unsigned lane) {
     const std::uint64_t address = m.address(i, lane);
@@ -106,6 +112,7 @@ void load_global(Interpreter& m, const Instruction& i, Mask active) {
 
 void store_global(Interpreter& m, const Instruction& i, Mask active) {
   m.check_known(i, active);
+  look_at_previous_kernel(m, active);
   look_at_announcement(m, i, active);
   const std::size_t bytes = std::size_t(i.bytes) * (i.reads - 1U);
   each_lane(active, [&](unsigned lane) {
@@ -148,6 +155,7 @@ void load_parameter(Interpreter& m, const Instruction& i, Mask active) {
 
 void atomic_add(Interpreter& m, const Instruction& i, Mask active) {
   m.check_known(i, active);
+  look_at_previous_kernel(m, active);
   m.warp().fenced_for_system &= ~active;
   each_lane(active, [&](unsigned lane) {
     const std::uint64_t address = m.address(i, lane);

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300  # seconds of a sweep: a kernel that hangs is seen
 NVCC = ["-std=c++20", "-O3", "-fmad=false", "--extended-lambda", "-lineinfo", "--no-compress", "-w",
-        "--generate-code=arch=compute_80,code=compute_80", "-Xcompiler", "-fPIC,-ffp-contract=off"]
+        "--generate-code=arch=compute_90,code=compute_90", "-Xcompiler", "-fPIC,-ffp-contract=off"]
 INCLUDES = ["-I", ROOT / "include", "-I", ROOT / "src"]
 
 Mutant = collections.namedtuple("Mutant", "name file before after unit part kernel")
@@ -65,6 +65,13 @@ MUTANTS = [Mutant(*row) for row in (
      "is_last_of_columns(scratch->arrived);\n  if (threadIdx.x != 0)", *STEP),
     ("every block adds the pieces", Q, "  if (!is_last_of_columns(scratch->arrived)) return;",
      "  is_last_of_columns(scratch->arrived);", *SQUARES),
+    # Kernels that begin before the one before has ended.
+    ("no wait for the kernel before", L, "  wait_for_previous_kernel();\n  run_packs", "  run_packs", *ADD),
+    ("a load before the wait", Q, "  wait_for_previous_kernel();\n  const double sum = range_sum(squares, count, "
+     "threadIdx.x);", "  const double sum = range_sum(squares, count, threadIdx.x);\n  wait_for_previous_kernel();",
+     "square_sums", "losses", "write_part_squares"),
+    ("one thread waits for all", C, "  wait_for_previous_kernel();\n  using",
+     "  if (threadIdx.x == 0) wait_for_previous_kernel();\n  using", *SUMS),
     # Masks, bounds, places.
     ("a piece beyond its range", Q, "left < length ? left : length", "length", *SQUARES),
     ("the range after a piece's", SLICES, "numbers[middle] <= value", "numbers[middle] < value", *SQUARES),

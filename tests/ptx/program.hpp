@@ -107,6 +107,8 @@ void fence(Interpreter&, const Instruction&, Mask);
 void barrier(Interpreter&, const Instruction&, Mask);
 void branch(Interpreter&, const Instruction&, Mask);
 void leave(Interpreter&, const Instruction&, Mask);
+void let_next_kernel_begin(Interpreter&, const Instruction&, Mask);
+void wait_for_previous_kernel(Interpreter&, const Instruction&, Mask);
 void shuffle_down(Interpreter&, const Instruction&, Mask);
 void shuffle_xor(Interpreter&, const Instruction&, Mask);
 void join_words(Interpreter&, const Instruction&, Mask);

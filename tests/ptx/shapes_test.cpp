@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -32,13 +33,20 @@ class Shapes {
   void add(const std::string& call, const F& launch) {
     standin_note_launches(false);
     launch();
-    for (const StandinLaunch& one : standin_take_launches())
+    for (const StandinLaunch& one : standin_take_launches()) {
       text_ += fmt::format("{},{} x {},{} x {}\n", call, one.grid[0], one.grid[1], one.block[0],
                            one.block[1]);
+      (one.early ? early_ : in_turn_) += 1;
+    }
   }
   const std::string& text() const { return text_; }
+  /// Kernels that may begin before the one before has ended, and those that may not.
+  int early() const { return early_; }
+  int in_turn() const { return in_turn_; }
 
  private:
+  int early_ = 0;
+  int in_turn_ = 0;
   std::string text_ = "launch,grid,block\n";
 };
 
@@ -138,7 +146,7 @@ void add_images(Shapes& shapes) {
   });
 }
 
-std::string all_shapes() {
+Shapes all_shapes() {
   Shapes shapes;
   for (const auto& [rows, channels] :
        {std::pair{131'072, 64}, {8192, 256}, {2048, 512}, {1'048'576, 64}, {4096, 2048}, {77, 10}})
@@ -146,7 +154,7 @@ std::string all_shapes() {
       add_columns(shapes, element, std::size_t(rows), channels);
   for (const std::size_t count : {100, 100'000, 11'173'962}) add_flat(shapes, count);
   add_images(shapes);
-  return shapes.text();
+  return shapes;
 }
 
 /// The file of the table, which RUEDA_SHAPES_TABLE names.
@@ -162,11 +170,17 @@ TEST_CASE("launches are cut into blocks as the table says") {
   INFO(
       "If that is meant: RUEDA_SHAPES_TABLE=tests/cuda/launches.csv build/tests/ptx/shapes_ptx "
       "'[.write]' writes it anew");
-  CHECK(all_shapes() == table);
+  CHECK(all_shapes().text() == table);
+}
+
+TEST_CASE("every kernel may begin early, or none") {
+  const Shapes shapes = all_shapes();
+  CHECK(std::max(shapes.early(), shapes.in_turn()) > 100);
+  CHECK((std::getenv("RUEDA_CUDA_PDL") == nullptr ? shapes.in_turn() : shapes.early()) == 0);
 }
 
 TEST_CASE("writes the table of launches", "[.write]") {
-  std::ofstream(table_path()) << all_shapes();
+  std::ofstream(table_path()) << all_shapes().text();
 }
 
 }  // namespace

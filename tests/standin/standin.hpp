@@ -51,6 +51,7 @@ struct StandinLaunch {
   std::string name;
   double flops = 0;                         ///< of products
   std::array<unsigned, 2> grid{}, block{};  ///< of kernels: how many, across and down
+  bool early = false;  ///< of kernels: may begin before the one before has ended
   struct Bytes {
     std::size_t read = 0, written = 0;  ///< each counted once
     std::size_t shared = 0;             ///< of those written: in lines that several blocks write
