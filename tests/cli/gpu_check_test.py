@@ -38,7 +38,7 @@ BROKEN = """#!/bin/sh
 echo rueda: no engine >&2
 exit 1
 """
-WITHOUT_GRAPHS = """if os.environ.get("RUEDA_CUDA_GRAPHS") != "off":
+WITHOUT = """if os.environ.get("%s") != "off":
   print("rueda: no capture", file=sys.stderr); sys.exit(1)
 """
 CUT_SHORT = """if "--tune-engines" in words:
@@ -123,20 +123,23 @@ class GpuCheckTest(unittest.TestCase):
         del results["smoke"]
         self.assertEqual({one["why"] for one in results.values()}, {"smoke failed"})
 
-    def test_without_cuda_graphs_if_they_are_what_fails(self):
-        _, results = self.check("5", "--only", "smoke,tests", rueda=rueda_with(WITHOUT_GRAPHS))
-        self.assertEqual(results["smoke"]["status"], "failed")
+    def test_without_what_fails(self):
+        """Kernels that begin early, or CUDA graphs."""
         failed = "exit code 1: rueda: no capture"
-        why = f"as it is: {failed}; once more: {failed}; without CUDA graphs: it works; all else runs so"
-        self.assertEqual(results["smoke"]["why"], why)
-        self.assertIn("different bits", results["train on 2"]["why"])  # it has run
-        _, results = self.check("2", rueda=rueda_with(WITHOUT_GRAPHS))
+        twice = f"as it is: {failed}; once more: {failed}; "
+        for variable, then in (("RUEDA_CUDA_PDL", "kernels in turn: "),
+                               ("RUEDA_CUDA_GRAPHS", f"kernels in turn: {failed}; without CUDA graphs: ")):
+            _, results = self.check("5", "--only", "smoke,tests", rueda=rueda_with(WITHOUT % variable))
+            self.assertEqual(results["smoke"]["status"], "failed")
+            self.assertEqual(results["smoke"]["why"], f"{twice}{then}it works; all else runs so")
+            self.assertIn("different bits", results["train on 2"]["why"])  # it has run
+        _, results = self.check("2", rueda=rueda_with(WITHOUT % "RUEDA_CUDA_GRAPHS"))
         for name, one in results.items():
             self.assertNotEqual(one.get("why"), "smoke failed", name)
 
-    def test_a_first_start_that_fails_costs_no_cuda_graphs(self):
+    def test_a_first_start_that_fails_costs_nothing_else(self):
         fails_once = """if not os.path.exists("started"): open("started", "w"); sys.exit("rueda: a slow disk")
-if "RUEDA_CUDA_GRAPHS" in os.environ: sys.exit("rueda: no CUDA graphs")
+if "RUEDA_CUDA_GRAPHS" in os.environ or "RUEDA_CUDA_PDL" in os.environ: sys.exit("rueda: something is off")
 """
         _, results = self.check("5", "--only", "smoke,tests", rueda=rueda_with(fails_once))
         self.assertEqual(results["smoke"]["status"], "failed")

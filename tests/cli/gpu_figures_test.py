@@ -100,6 +100,19 @@ Layers that hold it back most
         self.assertIsNone(bench_part.hidden([kernels], cases.LARGE, 2_400))
         self.assertIsNone(bench_part.hidden([{**kernels, "status": "failed", "data": None}], of, 2_400))
 
+    def test_what_a_switch_saves_of_a_step(self):
+        states, speeds = [], iter((90, 80, 110))
+
+        def run(*_, **environment):
+            states.append(environment["RUEDA_CUDA_PDL"])
+            return {"images_per_second": next(speeds)}
+
+        with mock.patch.multiple(bench_part, run_rueda=run, model_of=lambda *_: ({}, 1)):
+            found = bench_part.with_and_without(None, Tools(programs={}), cases.RESNET18, "RUEDA_CUDA_PDL")
+        self.assertEqual(states, ["on", "off", "on"])
+        self.assertAlmostEqual(found["microseconds saved"], 128e6 / 80 - 128e6 / 100)
+        self.assertEqual(found["on_is_times_as_fast"], 1.25)
+
     def test_one_step_is_asked_for(self):
         words = [str(word) for word in kernels_part.NCU_WORDS]
         self.assertIn("--nvtx --nvtx-include step 1/ --csv", " ".join(words))
@@ -155,7 +168,7 @@ class Expected(unittest.TestCase):
         self.assertEqual(rows["doctor"]["verdict"], "REFUTED")
         self.assertEqual(rows["levers"]["verdict"], "not measured")
         text = report.expected_table(list(rows.values()))
-        self.assertIn("| 51,000 to 64,000 images/s | 40,000 | REFUTED |", text)
+        self.assertIn("| 51,000 to 65,500 images/s | 40,000 | REFUTED |", text)
         self.assertIn("| passed, odds 0.8 | failed | REFUTED |", text)
         self.assertEqual(self.judged(status="not run")["doctor"]["verdict"], "not measured")
 
@@ -174,7 +187,7 @@ class Minutes(unittest.TestCase):
                 groups[item.group or item.name] = max(item.limit, groups.get(item.group, 0))
             seconds = sum(groups.values())
             self.assertLessEqual(seconds, 60 * (call.minutes - gpu_check.PACK_MINUTES * call.keeps), number)
-            self.assertLess(call.minutes, {"1": 5, "2": 10, "3": 8, "4": 9, "5": 8}[number])
+            self.assertLess(call.minutes, {"1": 5, "2": 10, "3": 9, "4": 9, "5": 8}[number])
 
     def test_a_goal_comes_first(self):
         names = [item.name for item in calls.CALLS["2"].steps if item.part == "bench"]

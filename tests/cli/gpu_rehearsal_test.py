@@ -161,7 +161,8 @@ class Rehearsal(unittest.TestCase):
         self.assertTrue(kernels["engines timed"])
         self.assertLess(kernels["plan"]["convolutions"], kernels["plan"]["all"])
         self.assertEqual(len(list(out.glob("kernels-*.csv"))), 2)
-        self.assertEqual(set(found[f"CUDA graphs of {of}"]["data"]["images_per_second"]), {"on", "off"})
+        for what in ("CUDA graphs", "early kernels"):
+            self.assertEqual(set(found[f"{what} of {of}"]["data"]["images_per_second"]), {"on", "off"})
         self.assertEqual(len(tuning_files(out)), 2)  # one of each cuDNN
         layers = found[f"layers of {of}"]["data"]
         self.assertEqual(len(layers["worst"]), 12)

@@ -1,6 +1,6 @@
 """Training images per second of rueda, alone or taking turns with PyTorch on the same GPU; peak memory; the share of
 the floor that follows from the rates measured in the same call. And rueda with one thing changed: without CUDA graphs,
-on PyTorch's cuDNN."""
+with kernels in turn, on PyTorch's cuDNN."""
 
 import json
 import math
@@ -198,17 +198,18 @@ def hidden(results, case, step):
     return None
 
 
-def with_and_without_graphs(shell, tools, case):
-    """On, off, on: what the recorded step saves."""
+def with_and_without(shell, tools, case, variable):
+    """On, off, on: what a step gains by what the variable turns off."""
     data, images = model_of(shell, tools, case)
     speeds = [
-        run_rueda(shell, tools, case, images, turn, RUEDA_CUDA_GRAPHS=state)["images_per_second"]
+        run_rueda(shell, tools, case, images, turn, **{variable: state})["images_per_second"]
         for turn, state in enumerate(("on", "off", "on"))
     ]
-    recorded = (speeds[0] + speeds[2]) / 2
+    mean, batch = (speeds[0] + speeds[2]) / 2, case.sized(tools).batch
     data["images_per_second"] = {"on": [speeds[0], speeds[2]], "off": speeds[1]}
-    data["microseconds less than its kernels"] = hidden(tools.results, case, 1e6 * case.sized(tools).batch / recorded)
-    return {**data, "on_is_times_as_fast": recorded / speeds[1]}
+    data["microseconds saved"] = 1e6 * batch * (1 / speeds[1] - 1 / mean)
+    data["microseconds less than its kernels"] = hidden(tools.results, case, 1e6 * batch / mean)
+    return {**data, "on_is_times_as_fast": mean / speeds[1]}
 
 
 def on_torch_cudnn(shell, tools, case):

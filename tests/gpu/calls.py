@@ -34,14 +34,14 @@ def right():
         Item("tests", f"{program} tests", 80, tests_part.run_tests, (1, program), group="untimed")
         for program in ("cuda", "backend_cuda", "parity_cuda")
     ]
-    doctor = Item("tests", "doctor", 60, tests_part.doctor)
+    doctor = Item("tests", "doctor", 50, tests_part.doctor)
     levers = Item("levers", "levers", 60, bench_part.probe_levers)
     properties = Item("smoke", "device properties", 15, first_part.ask_properties)
-    return Call("does it live", 4.9, [smoke(90), *programs, doctor, levers], [properties])
+    return Call("does it live", 4.9, [smoke(100), *programs, doctor, levers], [properties])
 
 
-def of_case(part, name, case, limit, work):
-    return Item(part, name, limit, work, (case,), needs=15, after="smoke")
+def of_case(part, name, case, limit, work, *words):
+    return Item(part, name, limit, work, (case, *words), needs=15, after="smoke")
 
 
 def goal(case, limit):
@@ -56,20 +56,21 @@ def goals():
     return Call("speed", 9.3, [smoke(), rates, *steps], more, keeps=True, watched=True)
 
 
-def inside(what, case, limit, work):
-    return of_case("kernels", f"{what} of {case.name}", case, limit, work)
+def inside(what, case, limit, work, *words):
+    return of_case("kernels", f"{what} of {case.name}", case, limit, work, *words)
 
 
 def where():
     both = (cases.RESNET18, cases.RESNET50)
     steps = [inside("kernels", case, limit, kernels_part.count_kernels) for case, limit in zip(both, (70, 110))]
     steps += [
-        inside("CUDA graphs", cases.RESNET18, 60, bench_part.with_and_without_graphs),
+        inside("CUDA graphs", cases.RESNET18, 60, bench_part.with_and_without, "RUEDA_CUDA_GRAPHS"),
+        inside("early kernels", cases.RESNET18, 60, bench_part.with_and_without, "RUEDA_CUDA_PDL"),
         inside("PyTorch's cuDNN", cases.RESNET18, 140, bench_part.on_torch_cudnn),
     ]
     more = [inside("layers", case, 60, kernels_part.time_layers) for case in both]
     more += [inside("kept plans", case, 60, kernels_part.keep_plans) for case in both]
-    return Call("where the time goes", 7.6, [smoke(), *steps], more, keeps=True)
+    return Call("where the time goes", 8.6, [smoke(), *steps], more, keeps=True)
 
 
 def opponent():

@@ -15,13 +15,17 @@ REHEARSAL_SECONDS = 300
 SMOKE_STEPS = 4  # the second is recorded as a CUDA graph, the others replay it
 WORKS = "it works"
 # Name and environment. What works with one of the first serves all that follows; the others tell why nothing does.
-SERVING = {"as it is": {}, "once more": {}, "without CUDA graphs": {"RUEDA_CUDA_GRAPHS": "off"}}
+SERVING = {
+    "as it is": {}, "once more": {}, "kernels in turn": {"RUEDA_CUDA_PDL": "off"},
+    "without CUDA graphs": {"RUEDA_CUDA_GRAPHS": "off"},
+}  # fmt: skip
 TELLING = {"CUDA_LAUNCH_BLOCKING": {"CUDA_LAUNCH_BLOCKING": "1"}, "compute-sanitizer": {}}
 
 
 def smoke(shell, tools):
-    """The loss of a few steps. If they fail, they are tried again, which tells a slow start from a fault, then without
-    CUDA graphs. What works so serves all else. If nothing does, they are tried with what may tell why."""
+    """The loss of a few steps. If they fail, they are tried again, which tells a slow start from a fault, then with
+    kernels that wait for the end of the one before, then without CUDA graphs. What works so serves all else. If nothing
+    does, they are tried with what may tell why."""
     log = shell.log.with_name("cudnn.txt")
     failures = {}
     for name, environment in {**SERVING, **TELLING}.items():
