@@ -31,15 +31,15 @@ __device__ inline std::size_t first_index() {
 
 __device__ inline std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim.x; }
 
-/// Every thread of every kernel calls this first. The kernel after this one may then begin, as soon
-/// as all blocks of this one have, and this one goes on when the kernel before it has ended and
-/// what it wrote is seen: until then it must neither read nor write what lies in memory. The kernel
-/// after this one waits for this one's end alone, so one that ended without a wait would let it run
-/// beside the kernel before. docs/cuda.md ("A step") has the kernels of libraries, too.
+/// Every thread of every kernel calls this first. It goes on when the kernel before has ended and
+/// what that wrote is seen: until then a kernel must neither read nor write what lies in memory.
+/// Then the next kernel may begin, as soon as all blocks of this one have come here or ended. In
+/// this order at most two run at a time; the other way round the next one could begin while the
+/// kernel before still runs. docs/cuda.md ("A step") has the kernels of libraries, too.
 __device__ inline void wait_for_previous_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 

@@ -33,8 +33,9 @@ LEAST_KB = 15
 LEAST_BYTES_AN_INSTRUCTION = 0.11
 SHARED_KIB = {"sm_80": 164, "sm_90": 228}  # of a multiprocessor; CUDA takes 1 KiB a block for itself
 EARLY = {"sm_90"}  # where a kernel may begin before the one before has ended
-# A wait for the kernel before, and what has to come after it: accesses to memory, and the end.
-WAIT, AFTER_WAIT = "ACQBULK", {"LDG", "STG", "LD", "ST", "ATOM", "ATOMG", "RED", "REDG", "EXIT"}
+# A wait for the kernel before, and what has to come after it: accesses to memory, and that the next may begin, which it
+# may at the end of this one, too.
+WAIT, AFTER_WAIT = "ACQBULK", {"LDG", "STG", "LD", "ST", "ATOM", "ATOMG", "RED", "REDG", "PREEXIT", "EXIT"}
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@\S+\s+)?(\S+)\s*(.*?)\s*;", re.M)
 
 
@@ -109,7 +110,7 @@ def widest(loops):
 
 
 def goes_ahead(code):
-    """Whether it touches memory, or ends, before it waits for the kernel before."""
+    """Whether it touches memory, or lets the next kernel begin, before it waits for the one before."""
     names = (m[2].partition(".")[0] for m in code)
     return next(name for name in names if name == WAIT or name in AFTER_WAIT) != WAIT
 

@@ -14,17 +14,16 @@ void branch(Interpreter& m, const Instruction& i, Mask active) {
   m.choose_group();
 }
 
-/// The next kernel waits for the end of this one, whenever it begins.
-void let_next_kernel_begin(Interpreter&, const Instruction&, Mask) {}
+void let_next_kernel_begin(Interpreter& m, const Instruction&, Mask active) {
+  if (!m.has_waited(active)) m.report("the next kernel may begin while the one before still runs");
+}
 
 void wait_for_previous_kernel(Interpreter& m, const Instruction&, Mask active) {
   m.warp().waited |= active;
 }
 
 void leave(Interpreter& m, const Instruction&, Mask active) {
-  if (!m.has_waited(active))
-    m.report(
-        "a thread ends that has not waited for the kernel before, for which the next one waits");
+  if (!m.has_waited(active)) m.report("a thread ends that has not waited for the kernel before");
   m.warp().live &= ~active;
   m.set_group(m.group() & ~active);
 }

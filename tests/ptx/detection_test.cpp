@@ -157,18 +157,20 @@ TEST_CASE("PTX interpreter: an announcement to the host comes after a fence of t
 
 TEST_CASE("PTX interpreter: a kernel that begins early waits for the one before") {
   const auto run_early = [](const std::string& body) {
-    return run("griddepcontrol.launch_dependents;\n" + body, 1, 64, {.early = true}).findings;
+    return run(body, 1, 64, {.early = true}).findings;
   };
-  const std::string wait = "griddepcontrol.wait;\n", ends = "a thread ends that has not waited",
+  const std::string wait = "griddepcontrol.wait;\n", next = "griddepcontrol.launch_dependents;\n",
+                    ends = "a thread ends that has not waited",
                     half = "setp.lt.u32 %p1, %r1, 48;\n@%p1 bra $A;\n";
   for (const std::string access : {"st.global.u32 [%rd4], %r1;\n", "ld.global.u32 %r5, [%rd4];\n",
                                    "atom.global.add.u32 %r5, [%rd2], 1;\n"}) {
-    CHECK(run_early(wait + access).empty());
+    CHECK(run_early(wait + next + access).empty());
     CHECK_THAT(run_early(access + wait), Contains("memory is touched before"));
     CHECK_THAT(run_early(half + wait + "$A:\n" + access), Contains("memory is touched before"));
     CHECK(run(access).findings.empty());  // begins when the one before has ended
   }
   CHECK(run_early("st.shared.u32 [%r4], %r1;\n" + wait).empty());
+  CHECK_THAT(run_early(next + wait), Contains("the next kernel may begin"));
   CHECK_THAT(run_early(""), Contains(ends));
   CHECK_THAT(run_early(half + wait + "$A:\n"), Contains(ends));
 }

@@ -70,6 +70,9 @@ MUTANTS = [Mutant(*row) for row in (
     ("a load before the wait", Q, "  wait_for_previous_kernel();\n  const double sum = range_sum(squares, count, "
      "threadIdx.x);", "  const double sum = range_sum(squares, count, threadIdx.x);\n  wait_for_previous_kernel();",
      "square_sums", "losses", "write_part_squares"),
+    ("the next kernel begins too early", L,
+     "  cudaGridDependencySynchronize();\n  cudaTriggerProgrammaticLaunchCompletion();",
+     "  cudaTriggerProgrammaticLaunchCompletion();\n  cudaGridDependencySynchronize();", *ADD),
     ("one thread waits for all", C, "  wait_for_previous_kernel();\n  using",
      "  if (threadIdx.x == 0) wait_for_previous_kernel();\n  using", *SUMS),
     # Masks, bounds, places.
