@@ -53,6 +53,7 @@ UPRIGHT = 680  # the same upright
 LONG = "a_label_that_goes_on_and_on_without_a_place_to_break_it_and_says_everything_about_the_options_of_its_runs"
 COURSES, LAB = {"resnet50v2": 8.0,
                 "resnet152v2": 20.0}, {"resnet18": 4.0}  # networks, and seconds of an epoch on one rank
+REHEARSED = {"resnet50v2": 8.0, "resnet101v2": 14.0, "resnet18": 30.0}
 COURSE = """# A course: tasks and hand-in
 ## Task 2: A table that no run gives
 **Tables and charts**: `lab5_task_2`, `lab5_task_3`
@@ -129,9 +130,9 @@ def _runs(models, batches):
                 yield run
 
 
-def layout_report(layout):
+def layout_report(layout, networks=None):
     """As `rueda report --layout` makes it of runs."""
-    asked = (COURSES, (32,)) if layout != "nyu" else (LAB, (32, 128))
+    asked = (networks or COURSES, (32,)) if layout != "nyu" else (LAB, (32, 128))
     seen = observe_all(list(_runs(*asked)))
     report = Report("Hand-in", "rueda 1.0.0", evaluate(make_series(seen)))
     report.layouts = {layout: layout_tables(layout, report.series, seen)}
@@ -270,6 +271,23 @@ class Pages(unittest.TestCase):
             self.assertGreaterEqual(least, WIDTH * PRINTED * 5 / 6, form)  # so that the least letters have 7 points
             self.assertEqual(self.sheets_of_paper(), sheets, form)  # of slides one for each task, and the front
 
+    def test_three_networks_and_what_stands_for_one_have_a_page_for_each_slide(self):
+        content = layout_report("sa-miri", REHEARSED)
+        course = parse_course((ROOT / "docs" / "courses" / "sa-miri.md").read_text(encoding="utf-8"))
+        drawn = output.draw_all(content, (), printed=True)[1]
+        answers = parse_answers(first_answers(course, course.title), course)
+        page = self.folder / "slides.html"
+        page.write_text(hand_in(document_of("sa-miri", course, answers, content, drawn)), encoding="utf-8")
+        facts = self.looks(page)
+        slides = [words for tag, words, _ in facts["headings"] if tag == "H2"]
+        self.assertLessEqual({f"Task 10.{number}: charts" for number in (
+            "7: ResNet152V2", "9: ResNet101V2 alone", "9: All three")}, set(slides))
+        # Of 10.7, 10.8 and all three of 10.9 a slide of words and one of charts; 10.10 and 10.11.
+        self.assertEqual(page.read_text(encoding="utf-8").count("resnet18 stands for resnet152v2."), 8)
+        least = min(one["inches"] for one in facts["pictures"])
+        self.assertGreaterEqual(least, WIDTH * PRINTED * 5 / 6)
+        self.assertEqual(self.sheets_of_paper(), 1 + len(slides))
+
     def test_long_answers_and_code_stay_on_their_slide(self):
         content, course = layout_report("lab5"), parse_course(COURSE)
         text = first_answers(course, course.title)
@@ -305,6 +323,7 @@ class Checks(Pages):
     """What is wrong with a page is seen."""
 
     test_the_page_of_a_run = test_the_page_of_a_study = None
+    test_three_networks_and_what_stands_for_one_have_a_page_for_each_slide = None
     test_the_page_of_a_comparison = test_the_page_of_each_layout = test_the_page_of_a_hand_in = None
     test_long_answers_and_code_stay_on_their_slide = test_what_reaches_the_end_of_the_paper_shrinks_nothing = None
 

@@ -390,8 +390,11 @@ class Charts(unittest.TestCase):
         columns = [{"key": key, "heading": key, "show": "text"} for key in "pabcde"]
         tables = [made.table("lab5_task_6_m1", "Task 6: m1", rows=[[1, *"fghij"], [2, *"klmno"]]),
                   made.table("lab5_task_8_speedup", "Task 8: speedup", rows=[[1, *"fghij"]])]  # fmt: skip
-        report = made.report(several, layouts={"lab5": [{**table, "columns": columns} for table in tables]})
+        stands = "m1 stands for resnet152v2."
+        notes = {"columns": columns, "notes": ["Time: an epoch.", stands]}
+        report = made.report(several, layouts={"lab5": [{**table, **notes} for table in tables]})
         found = sheets.sheets_of(report, [(chart, b"png") for chart in charts_of(report)])
+        self.assertEqual([sheet.facts for sheet in found], [notes["notes"], [stands], notes["notes"]])
         shown = [(sheet.title, len(sheet.tables), sum(len(block.content) for block in sheet.charts), sheet.said)
                  for sheet in found]  # fmt: skip
         self.assertEqual(shown, [("Task 6: m1", 1, 0, None), ("Task 6: m1: charts", 0, 4, []),

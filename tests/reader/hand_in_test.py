@@ -149,6 +149,12 @@ class Page(unittest.TestCase):
                             ([], [not_run, not_run, ""])):
             self.assertEqual([sheets.kind_of(one, ran) for one in commands], wanted)
         self.assertEqual(sheets.kind_of("grep x y\n" + commands[0], ["runs/a"]), was_run)
+        # Nothing is said where a command does not tell where its runs lie, or one of two was run.
+        nameless = "sed s/a/b/ one >two\njobs/slurm/submit.sh two"
+        for ran in ([], ["runs/a"]):
+            for unknown in (nameless, commands[0] + "\n" + nameless):
+                self.assertEqual(sheets.kind_of(unknown, ran), "For a cluster:")
+        self.assertEqual(sheets.kind_of("\n".join(commands), ["runs/a"]), "For a cluster:")
 
     def test_other_names_of_tasks(self):
         text = ("# X\n## Part 3.2: One (5 points)\n**Hand in**: a table\n## Session 6.3: Two (2.5 %)\n"
@@ -281,7 +287,7 @@ class HandIn(HandInCase):
                       "(and 7 others, in runs/)", "## Task 2: The base\n", '```sh\nrueda train "<a>"\n```',
                       "| Model | ", f"- {lacks}", "An epoch takes \\_\\_\\_ s on \\_\\_\\_ cores.",
                       "> **Explain**: Why?\n\n\\_\\_\\_\n", "## Task 8: Speed\n", "## Task 8: Meaning\n",
-                      "For a cluster; no run here is of it:\n\n```sh\njobs/slurm/submit.sh more\n```\n",
+                      "For a cluster:\n\n```sh\njobs/slurm/submit.sh more\n```\n",
                       "## Commands of the runs\n\nBy their records:\n\n```sh\nrueda train"):  # fmt: skip
             self.assertIn(words, text)
         self.assertEqual(text.count("No run gives"), 1)  # a chart that is not drawn is no missing table

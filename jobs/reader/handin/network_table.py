@@ -14,6 +14,18 @@ _NOTES = (
 )
 
 
+_STANDS_FOR = " stands for "
+
+
+def stand_in_note(own, wanted):
+    """Of a network that ran in place of one of the course."""
+    return f"{own}{_STANDS_FOR}{wanted}."
+
+
+def is_stand_in_note(note):
+    return _STANDS_FOR in note
+
+
 def _work(one):
     return work_of(one.point) / 1e9
 

@@ -123,13 +123,8 @@ def _scaled_speedup_figure(_, point):
     return point.epoch_view.speedup * point.ranks()
 
 
-def _unloaded_figure(_, point):
-    return point.point.epoch.value - loading_of(point)
-
-
 # The parts of each table, which become columns of every batch: key, heading, show, figure.
 _TIMES = (("time_s", "time (sec)", "seconds", epoch_figure),
-          ("unloaded_s", "without loading (sec)", "seconds", _unloaded_figure),
           ("speedup", "speedup", "ratio", speedup_figure),
           ("scaled_speedup", "P x speedup", "ratio", _scaled_speedup_figure))
 _PARTS = (("compute_s", "compute (sec)", "seconds", _derived("compute_s")),
@@ -217,10 +212,9 @@ def _speedup_notes(group):
 
 def _time_table(group):
     series = group[0].series
-    parts = [part for part in _TIMES if part[0] != "unloaded_s" or not math.isnan(loading_of(group[0].points[0]))]
-    table = _wide_table(group, 1, "Part 2, table {number}: time and speedup", parts, 1)
+    table = _wide_table(group, 1, "Part 2, table {number}: time and speedup", _TIMES, 1)
     table.notes = [_FIXED[series.scaling],
-                   "Time: an epoch after the first, loading of data included where nothing is said.",
+                   "Time: an epoch after the first, loading of data included.",
                    *_speedup_notes(group)]
     return table
 

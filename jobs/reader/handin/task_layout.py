@@ -11,7 +11,7 @@ from ..tables.acceleration import acceleration_table
 from ..tables.point_table import cores_of, count_cell, high_of, low_of, marks_of
 from ..tables.serial import serial_table
 from ..tables.table import Column, Field, Table, without_empty
-from .network_table import add_networks
+from .network_table import add_networks, stand_in_note
 from .side_by_side import (add_side_by_side, efficiency_figure, epoch_figure, ranks_heading, rate_figure,
                            speedup_figure, speedup_note)  # fmt: skip
 from .work import known_work_of, order_by_work
@@ -145,7 +145,7 @@ def _with_stand_ins(tables, group, stand_ins):
     """The same tables, which say what stands for what among the series of the group."""
     models = dict.fromkeys(one.series.model for one in group)
     for table in tables:
-        table.notes += [f"{own} stands for {stand_ins[own]}." for own in models if own in stand_ins]
+        table.notes += [stand_in_note(own, stand_ins[own]) for own in models if own in stand_ins]
     return tables
 
 
@@ -220,7 +220,8 @@ def task_layout(layout, figures, observations):
     stand_ins = _stand_ins(first, larger, third)
 
     def of_each(number, group):
-        return [_series_table(layout, number, one, stand_ins) for one in group]
+        return [table for one in group
+                for table in _with_stand_ins([_series_table(layout, number, one, stand_ins)], [one], stand_ins)]
 
     def of_all(networks, comparison, group):
         found = [_networks(layout, networks, group), *_comparisons(layout, comparison, group)]

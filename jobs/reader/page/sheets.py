@@ -9,6 +9,7 @@ from ..base.text import counted
 from ..charts.report import columns_of, entries, findings_of, has_quantity, layout_tables_of, tables_of, text
 from ..handin.answers import text_of
 from ..handin.course_page import is_for_cluster, lines_of
+from ..handin.network_table import is_stand_in_note
 from .parts import charts_block, table_view
 
 Sheet = namedtuple("Sheet", "title charts tables facts beside commands said missing", defaults=((), None, ""))
@@ -102,7 +103,8 @@ def _with_sheets_of_charts(sheets):
         many = sum(len(block.content) for block in sheet.charts) > _IN_A_ROW
         yield sheet._replace(charts=[]) if many else sheet
         if many:
-            yield Sheet(f"{sheet.title}: charts", sheet.charts, [], [], False, said=[])
+            facts = [fact for fact in sheet.facts if is_stand_in_note(fact)]
+            yield Sheet(f"{sheet.title}: charts", sheet.charts, [], facts, False, said=[])
 
 
 def _caption(title, sheet):
@@ -179,14 +181,20 @@ def _missing(course, task, slide, tables):
     return f"No run gives all tables of {task.name}" + (f"; what makes its runs: {', '.join(runs)}." if runs else ".")
 
 
+def _was_run(command, ran):
+    """None for a command that does not say where its runs lie."""
+    places = _PLACE.findall(command)
+    found = any(word == place or word.startswith(f"{place}/") for word in ran for place in places)
+    return found if places else None
+
+
 def kind_of(commands, ran):
-    """What the hand-in says of commands of the page: those for a cluster may have been run or not."""
-    lines = [line for line in lines_of(commands) if is_for_cluster(line)]
-    if not lines:
-        return ""
-    places = [place for line in lines for place in _PLACE.findall(line)]
-    was_run = any(word == place or word.startswith(f"{place}/") for word in ran for place in places)
-    return "Run on a cluster:" if was_run else "For a cluster; no run here is of it:"
+    """What the hand-in says of commands of the page: those for a cluster may have been run or not, where that is
+    known."""
+    was_run = {_was_run(line, ran) for line in lines_of(commands) if is_for_cluster(line)}
+    if was_run in ({True}, {False}):
+        return "Run on a cluster:" if was_run == {True} else "For a cluster; no run here is of it:"
+    return "For a cluster:" if was_run else ""
 
 
 def _sheet_of_slide(course, task, slide, said, tables, drawn, ran):
