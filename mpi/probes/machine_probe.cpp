@@ -119,12 +119,15 @@ class MachineProbe {
   }
 
   MessageTimes message_times(Exchange& ranks) {
-    const Points times = times_of([&](std::size_t floats) { exchange(ranks, floats); });
+    const Work work = [&](std::size_t floats) { exchange(ranks, floats); };
+    const Points times = times_of(work);
     cost::TimedSum longest = times.longer;
     longest_ = std::size_t(longest.bytes / sizeof(float));
     while (longest.seconds < kFullSeconds && longest_ < place_.most_floats) {
       longest_ *= 4;
-      longest = timed_message(ranks, longest_);
+      const double first = first_seconds(longest_, work);
+      if (first < kFullSeconds && longest_ < place_.most_floats) continue;  // once tells that
+      longest = {double(longest_) * sizeof(float), seconds_after(first, longest_, work)};
     }
     return {times.once, times.longer, longest};
   }
@@ -200,10 +203,18 @@ class MachineProbe {
     return {{float_bytes, once}, {double(floats) * float_bytes, longer}};
   }
 
-  /// Collective: the slowest rank's. The first time opens connections and registers memory.
+  /// Collective: the slowest rank's.
   double seconds_of(std::size_t floats, const Work& work) {
+    return seconds_after(first_seconds(floats, work), floats, work);
+  }
+
+  /// Once, after a time that opens connections and registers memory.
+  double first_seconds(std::size_t floats, const Work& work) {
     work(floats);
-    const double first = max_over_ranks(place_.world, seconds_of_batch(floats, work, 1));
+    return max_over_ranks(place_.world, seconds_of_batch(floats, work, 1));
+  }
+
+  double seconds_after(double first, std::size_t floats, const Work& work) {
     if (first >= kLongSeconds) return least_seconds(floats, work, first);
     const auto times =
         int(std::clamp(kBatchSeconds / std::max(first, 1e-9), kFewestTimes, kMostTimes));
