@@ -3,8 +3,6 @@
 namespace rueda::cuda {
 namespace {
 
-constexpr unsigned kWarpLanes = 32;
-
 /// y = x w^T + bias, with x (rows, inputs) and w (units, inputs).
 struct DenseRows {
   float* y;
@@ -21,7 +19,7 @@ struct DenseRows {
 
 /// The lanes of a warp.
 struct WarpThreads {
-  __device__ std::size_t first() const { return threadIdx.x % kWarpLanes; }
+  __device__ std::size_t first() const { return lane_of_warp(); }
   __device__ std::size_t stride() const { return kWarpLanes; }
 };
 
@@ -58,9 +56,8 @@ __global__ void multiply_rows(DenseRows d) {
     run_packs<1>(
         WarpThreads(), d.inputs, 0,
         AddProducts{d.x + row * d.inputs, {d.w + unit * d.inputs, d.w + other * d.inputs}, sums});
-    for (unsigned distance = kWarpLanes / 2; distance > 0; distance /= 2)
-      for (float& sum : sums) sum += __shfl_down_sync(0xffffffffU, sum, distance);
-    if (threadIdx.x % kWarpLanes != 0) continue;
+    add_lanes(sums);
+    if (lane_of_warp() != 0) continue;
     float* const y = d.y + row * d.units;
     y[unit] = sums[0] + d.bias[unit];
     if (other != unit) y[other] = sums[1] + d.bias[other];

@@ -111,9 +111,8 @@ __global__ void sum_shares(const float* values, std::size_t count, Sum* sum) {
   Sum mine = 0;
   each_value(values, count, first_index(), index_stride(),
              [&](std::size_t i, float value) { mine += share(i, value); });
-  for (unsigned distance = 16; distance > 0; distance /= 2)
-    mine += __shfl_down_sync(0xffffffffU, mine, distance);
-  if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
+  mine = lanes_sum(mine);
+  if (lane_of_warp() == 0) atomicAdd(sum, mine);
 }
 
 template <auto share>

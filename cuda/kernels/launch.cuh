@@ -43,6 +43,26 @@ __device__ inline void wait_for_previous_kernel() {
 #endif
 }
 
+inline constexpr unsigned kWarpLanes = 32;
+
+__device__ inline unsigned lane_of_warp() { return threadIdx.x % kWarpLanes; }
+
+/// Sums each value over the lanes of a warp, in halves, so that lane 0 has the sums. All lanes call
+/// it.
+template <typename T, int count>
+__device__ inline void add_lanes(T (&mine)[count]) {
+  for (unsigned distance = kWarpLanes / 2; distance > 0; distance /= 2)
+    for (T& sum : mine) sum += __shfl_down_sync(0xffffffffU, sum, distance);
+}
+
+/// The same of one value: the sum, in lane 0.
+template <typename T>
+__device__ inline T lanes_sum(T mine) {
+  T one[] = {mine};
+  add_lanes(one);
+  return one[0];
+}
+
 /// Queues `kernel` on blocks of this shape.
 template <typename... Parameters>
 void launch_blocks(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,

@@ -7,8 +7,8 @@
 namespace rueda::cuda {
 namespace {
 
-constexpr unsigned kLanes = kernels::kSquareLanes;  // a warp
-constexpr unsigned kWarps = kBlockThreads / kLanes;
+constexpr unsigned kWarps = kBlockThreads / kWarpLanes;
+static_assert(kernels::kSquareLanes == kWarpLanes);
 
 /// Ranges of an array and their pieces, which a kernel takes by value: as many as parameters have
 /// room for.
@@ -28,24 +28,17 @@ struct SquareRanges {
   }
 };
 
-/// The sum of the lanes' own numbers, in lane 0. All lanes of the warp call it.
-__device__ double add_lanes(double mine) {
-  for (unsigned distance = kLanes / 2; distance > 0; distance /= 2)
-    mine += __shfl_down_sync(0xffffffffU, mine, distance);
-  return mine;
-}
-
 __device__ double piece_sum(const float* values, std::size_t count, unsigned lane) {
   double mine = 0;
-  each_value(values, count, lane, kLanes,
+  each_value(values, count, lane, kWarpLanes,
              [&](std::size_t, float value) { mine += kernels::square(value); });
-  return add_lanes(mine);
+  return lanes_sum(mine);
 }
 
 __device__ double range_sum(const double* pieces, unsigned count, unsigned lane) {
   double mine = 0;
-  for (unsigned i = lane; i < count; i += kLanes) mine += pieces[i];
-  return add_lanes(mine);
+  for (unsigned i = lane; i < count; i += kWarpLanes) mine += pieces[i];
+  return lanes_sum(mine);
 }
 
 /// A warp has a piece to itself. The last block adds the pieces of each range.
@@ -53,8 +46,8 @@ __global__ void add_squares(const float* values, SquareRanges ranges, double* to
                             SumScratch* scratch) {
   wait_for_previous_kernel();
   auto* sums = reinterpret_cast<double*>(scratch->partial);
-  const unsigned lane = threadIdx.x % kLanes;
-  const unsigned warp = threadIdx.x / kLanes;
+  const unsigned lane = lane_of_warp();
+  const unsigned warp = threadIdx.x / kWarpLanes;
   const unsigned all = ranges.first_piece[ranges.size];
   for (unsigned piece = blockIdx.y * kWarps + warp; piece < all; piece += gridDim.y * kWarps) {
     const unsigned range = ranges.range_of(piece);
@@ -119,7 +112,7 @@ void square_sums(const float* values, std::span<const std::size_t> ends, double*
 
 void write_part_squares(float* to, std::span<const double> squares, float images, float* flags,
                         cudaStream_t stream) {
-  launch_blocks(&write_part, dim3(1), dim3(kLanes), stream, to, squares.data(),
+  launch_blocks(&write_part, dim3(1), dim3(kWarpLanes), stream, to, squares.data(),
                 unsigned(squares.size()), images, flags);
 }
 
