@@ -78,6 +78,14 @@ Request parse(const std::vector<std::string>& arguments) {
   }
 }
 
+/// "rueda help train" as "rueda train --help".
+std::vector<std::string> with_help_last(std::vector<std::string> words) {
+  if (words.size() < 2 || words[1] != "help") return words;
+  words.erase(words.begin() + 1);
+  words.emplace_back("--help");
+  return words;
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.size() > 1 && is_readers_command(words[1])) {
     if (!speaks_for_all()) return 0;
@@ -100,7 +108,7 @@ int main(int argc, char** argv) {
   rueda::widen_default_binding(argv);
   rueda::let_large_writes_fail();
   try {
-    const int code = rueda::run({argv, argv + argc});
+    const int code = rueda::run(rueda::with_help_last({argv, argv + argc}));
     if (std::cout.flush()) return code;
     throw rueda::RunError("the output could not be written: look at where it goes");
   } catch (const rueda::AlreadyReported& reported) {

@@ -19,6 +19,8 @@ from .start import Unusable, printable
 _COLUMN = 26  # where help texts begin
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _LONGEST = 40  # letters of a word that a hint is looked for
+_SHORT = 3  # letters of a word that is another word with a slip: no is not on
+_ELSEWHERE = {"yes": "on", "true": "on", "no": "off", "false": "off", "none": "off"}
 
 
 def _edits_between(word, known):
@@ -39,7 +41,8 @@ def did_you_mean(word, known):
     another lacks is no slip."""
     slips = {one: 0 if one.startswith(word) else _edits_between(word.lower(), one) for one in known}
     nearest = min(slips, key=slips.get, default=None) if len(word) <= _LONGEST else None
-    return f": did you mean {nearest}?" if nearest and slips[nearest] < 2 + len(word) // 4 else ""
+    most = 2 + len(word) // 4 if len(word) > _SHORT else 1
+    return f": did you mean {nearest}?" if nearest and slips[nearest] < most else ""
 
 
 def one_of(words):
@@ -48,7 +51,8 @@ def one_of(words):
     def parse(word):
         if word in words:
             return word
-        hint = did_you_mean(word, words)
+        meant = _ELSEWHERE.get(word.lower())
+        hint = f": did you mean {meant}?" if meant in words else did_you_mean(word, words)
         give = " Give " if hint else ": give "
         raise argparse.ArgumentTypeError(f"'{printable(word)}' is not known{hint}{give}{' or '.join(words)}")
 

@@ -3,6 +3,7 @@
 import json
 
 from .base.owned import write_owned
+from .base.text import in_utf8
 from .findings.finding import findings_text
 from .findings.measured import measured_json, measured_lines
 from .findings.report_json import report_json
@@ -38,18 +39,18 @@ def _markdown(report):
 
 def csv_files(tables):
     """{name: bytes} of tables."""
-    return {f"{table.id}.csv": to_csv(table).encode("utf-8") for table in tables}
+    return {f"{table.id}.csv": in_utf8(to_csv(table)) for table in tables}
 
 
 def contents_of(report):
     """{folder below the report's, "" for itself: {name: bytes}}."""
     text = json.dumps(report_json(report), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    contents = {"": {"report.json": text.encode("utf-8"), "report.md": _markdown(report).encode("utf-8")}}
+    contents = {"": {"report.json": in_utf8(text), "report.md": in_utf8(_markdown(report))}}
     compared = report.comparison.tables if report.comparison else []
     contents["tables"] = csv_files([*report.tables, *compared])
     for name, tables in report.layouts.items():
         page = _head(report) + _tables_markdown(tables) + _footer(report)
-        contents[""][f"{name}.md"] = page.encode("utf-8")
+        contents[""][f"{name}.md"] = in_utf8(page)
         contents[name] = csv_files(tables)
     return contents
 

@@ -171,9 +171,11 @@ std::size_t slips_between(const std::string& word, const std::string& known) {
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 40;  // the distance takes the product of both lengths
+  constexpr std::size_t kShort = 3;
   if (word.size() > kLongest || known.empty()) return "";
   const std::string* nearest = nullptr;
   std::size_t fewest = 2 + word.size() / 4;  // more are another word
+  if (word.size() <= kShort) fewest = 1;     // as one letter is: no is not on, and gpu not cpu
   for (const std::string& one : known) {
     const std::size_t slips = slips_between(word, one);
     if (slips >= fewest) continue;
@@ -184,10 +186,41 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return ": did you mean " + *nearest + "?";
 }
 
+namespace {
+
+/// What other programs call one of the words.
+std::string meant_elsewhere(const std::string& word, const std::vector<const char*>& words) {
+  struct Pair {
+    const char* theirs;
+    const char* ours;
+  };
+  constexpr std::array<Pair, 14> kPairs{{{"gpu", "cuda"},
+                                         {"nvidia", "cuda"},
+                                         {"fp16", "bf16"},
+                                         {"float16", "bf16"},
+                                         {"bfloat16", "bf16"},
+                                         {"half", "bf16"},
+                                         {"amp", "bf16"},
+                                         {"float32", "fp32"},
+                                         {"yes", "on"},
+                                         {"true", "on"},
+                                         {"no", "off"},
+                                         {"false", "off"},
+                                         {"none", "off"},
+                                         {"warning", "warn"}}};
+  for (const Pair& pair : kPairs)
+    if (lowered(word) == pair.theirs && std::ranges::count(words, std::string_view(pair.ours)) > 0)
+      return std::string(": did you mean ") + pair.ours + "?";
+  return "";
+}
+
+}  // namespace
+
 std::size_t parse_word(const std::vector<const char*>& words, const std::string& word) {
   const auto at = std::find(words.begin(), words.end(), word);
   if (at != words.end()) return std::size_t(at - words.begin());
-  const std::string hint = did_you_mean(word, {words.begin(), words.end()});
+  std::string hint = meant_elsewhere(word, words);
+  if (hint.empty()) hint = did_you_mean(word, {words.begin(), words.end()});
   std::string message = "'" + printable(word) + "' is not known" + hint;
   message += hint.empty() ? ": give " : " Give ";
   throw InputError(message + joined(words, " or "));

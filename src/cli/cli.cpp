@@ -199,7 +199,13 @@ std::string unknown_option(const CLI::App& begun, const std::vector<std::string>
   std::string value;
   if (rest.size() > 1) value = rest[1];
   if (name != rest.front()) value = rest.front().substr(name.size() + 1);
-  return "unknown option " + printable(rest.front()) + hint_for(begun, name, value);
+  std::string hint = hint_for(begun, name, value);
+  const auto has_it = [&](const CLI::App* command) {
+    return command->get_name() == "train" && command->get_option_no_throw(name) != nullptr;
+  };
+  if (hint.empty() && !begun.get_subcommands(has_it).empty())
+    hint = ": did you mean rueda train " + name + "?";
+  return "unknown option " + printable(rest.front()) + hint;
 }
 
 /// A word that belongs to no option: perhaps to the one that is required.

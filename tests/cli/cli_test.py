@@ -30,6 +30,12 @@ class Usage(ProgramCase):
         self.refused(below, "a command is missing")
         self.assertEqual(below.err.count("Subcommands:"), 1)
 
+    def test_help_as_a_command(self):
+        for words in ((), ("train",), ("report",), ("bench", "all-reduce")):
+            with self.subTest(words=words):
+                self.assertEqual(self.completed(self.program.run("help", *words)).out,
+                                 self.completed(self.program.run(*words, "--help")).out)
+
     def test_help_comes_once_below_a_launcher(self):
         text = self.completed(self.program.run_ranks(2, "train", "--help")).out
         self.assertEqual(text.count("--batch-per-rank N"), 1)

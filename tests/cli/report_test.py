@@ -141,6 +141,9 @@ class Report(ProgramCase):
             self.assertLessEqual(ids, {path.stem for path in (self.folder / layout / layout).iterdir()})
         self.refused(self.program.run("report", "runs", "--layout", "lab6", "--out", "x"),
                      "--layout: 'lab6' is not known: did you mean lab5?")
+        for word, meant in (("no", "off"), ("none", "off"), ("True", "on")):
+            self.refused(self.program.run("report", "runs", "--plots", word), f"did you mean {meant}?")
+        self.refused(self.program.run("report", "runs", "--plots", "ob"), "'ob' is not known: give auto or on or off")
 
     def test_a_hand_in_is_compared_with_its_runs(self):
         self.completed(self.program.run("report", "runs", "--layout", "lab5", "--out", "hand-in", "--plots", "off"))

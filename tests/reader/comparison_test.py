@@ -190,6 +190,9 @@ class Texts(unittest.TestCase):
         self.assertIn("B is better by 47.0 points", ends)
         held = said(a, disturb(run_of("two", [20])), "faster").text
         self.assertIn("which is faster is not determined. B: a rank got less than 85 % of the time of its cores", held)
+        both = said(disturb(run_of("one", [10])), disturb(run_of("two", [20])), "faster").text
+        self.assertIn("which is faster is not determined. A and B: a rank got less than 85 %", both)
+        self.assertEqual(both.count("85 %"), 1)
 
     def test_report_json_keeps_the_texts_and_has_codes_and_figures(self):
         both = compare(run_of("one", [10], 1, 0), run_of("two", [12], 1, 0.2))

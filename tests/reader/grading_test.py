@@ -5,6 +5,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "jobs")]
 from made_files import MadeRun  # noqa: E402
+from reader.base.text import in_utf8  # noqa: E402
 from reader.handin.grading import check_class, compare_hand_in, tables_of_study  # noqa: E402
 from reader.runs.places import load_study  # noqa: E402
 from reader.start import Failed, Unusable  # noqa: E402
@@ -126,6 +128,25 @@ class Class(ClassCase):
         [group] = json.loads((self.folder / "out" / "check.json").read_text())["groups"]
         [table] = [table for table in group["tables"] if table["file"] == "tables/scaling.csv"]
         self.assertEqual(table["not_compared"], [{"column": "Speed-up vs CPU", "looks_like": "speedup"}])
+
+    def test_names_that_are_no_utf_8(self):
+        """As archives from elsewhere unpack them: of a group, and of a run whose name a table has."""
+        name = os.fsdecode(b"Pe\xf1a")
+        place = self.group(name, 0)
+        (place / "study" / "runs" / "p1_r1").rename(place / "study" / "runs" / name)
+        study = load_study([place])
+        table = next(one for one in tables_of_study(study, observe_all(study.runs)) if one.id == "runs")
+        (place / "tables" / "runs.csv").write_bytes(in_utf8(to_csv(table)))
+        row = self.rows()["Pe?a"]
+        self.assertEqual((row["agrees"], row["differing"], row["rows_left_out"], row["tables"]), ("yes", "0", "0", "3"))
+
+    def test_a_name_forges_no_line_and_no_command_of_a_terminal(self):
+        self.group("a\x1b[31m\nb: all agree", 0)
+        self.rows()
+        self.assertEqual((self.folder / "out" / "check.csv").read_bytes().count(b"\n"), 2)
+        for written in (self.printed, (self.folder / "out" / "check.csv").read_text()):
+            self.assertNotIn("\x1b", written)
+            self.assertNotRegex(written, "(?m)^b: all agree")
 
     def test_what_is_no_class_is_refused(self):
         (self.folder / "class").mkdir()

@@ -214,6 +214,10 @@ class Points(unittest.TestCase):
         self.assertIn("by 4 runs with global batches of 100 to 400 images in epoch 2", to_markdown(tables["learning"]))
         self.assertRegex(to_text(overview_table(figures)),
                          r"(?s)efficiency, %  learning.* 3.20 +80.0 +1.83.* 3.20 +80.0 +3.20")
+        self.assertIn("fixed global batch (strong", to_text(overview_table(figures)))
+        weak = to_text(overview_table(figures_of(study({1: 8, 4: 2.5}))))
+        self.assertIn("Learning: the speedup of learning.", weak)
+        self.assertNotIn("strong", weak)
 
     def test_a_table_says_why_nothing_is_determined(self):
         runs = study({1: 8, 4: 2.5}, None)

@@ -140,6 +140,15 @@ class Forgeries(unittest.TestCase):
         self.assertEqual([len(remark.runs) for remark in found if remark.code == "copies"], [2])
         self.assertEqual([remark.code for remark in found if not remark.contradiction], ["moved"])
 
+    def test_a_slow_repeat_that_was_made_unreadable_or_a_failure(self):
+        (self.run_folder(NAMES[5]) / "run.json").write_text("{")
+        self.assertIn(NAMES[5], self.check("unreadable")[0].text)
+        (self.run_folder(NAMES[5]) / "run.json").unlink()
+        file = self.run_folder(NAMES[5]) / "attempt.json"
+        file.write_text(file.read_text().replace('"exit_code": 0', '"exit_code": 1'))
+        found = self.check("failed", contradiction=False)
+        self.assertEqual(found[0].runs, [str(file.with_name("run.json"))])
+
     def test_one_run_as_five_repeats(self):
         for repeat in range(4, 8):
             shutil.copytree(self.run_folder(NAMES[0]), self.run_folder(f"{NAMES[0][:-1]}{repeat}"))

@@ -68,10 +68,10 @@ def _items(lines):
     for line in lines:
         mark = _ITEM.match(line)
         if mark:
-            items.append(line[mark.end():])
+            items.append([line[mark.end():]])
         else:
-            items[-1] += " " + line.strip()
-    return items
+            items[-1].append(line.strip())
+    return list(map(" ".join, items))
 
 
 def passages(lines):

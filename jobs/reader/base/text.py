@@ -142,6 +142,11 @@ def first_few(names, most):
     return ", ".join(names[:most] + ["..."] * (len(names) > most))
 
 
+def in_utf8(text):
+    """Bytes of a file's text; what a name on the disk has that is no UTF-8 becomes "?"."""
+    return text.encode("utf-8", "replace")
+
+
 def printable(text, longest=60):
     """A name from elsewhere, cut, in one line: what controls a terminal or hides text is spelled out."""
     text = str(text)

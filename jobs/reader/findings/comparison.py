@@ -44,9 +44,13 @@ def _doubts(runs):
 
 
 def _doubts_text(doubted):
-    """"A: its only epoch includes warm-up (train more epochs)"."""
-    return "; ".join(f"{letter}: {' and '.join(f'{DOUBTS[code].reason} ({DOUBTS[code].remedy})' for code in codes)}"
-                     for letter, codes in doubted.items())  # fmt: skip
+    """"A and B: the only epoch includes warm-up (train more epochs)"."""
+    letters = {}  # of each doubt
+    for letter, codes in doubted.items():
+        for code in codes:
+            letters.setdefault(code, []).append(letter)
+    return "; ".join(f"{' and '.join(whose)}: {DOUBTS[code].reason} ({DOUBTS[code].remedy})"
+                     for code, whose in letters.items())  # fmt: skip
 
 
 def _faster(runs):

@@ -4,7 +4,7 @@ from ..study.remarks import remarks_on_study
 from .finding import Finding
 
 _SHOWN = 6
-_OF_HAND_INS = ("alone", "moved")  # codes of what only a check of hand-ins has to know
+_OF_HAND_INS = ("alone", "moved", "unreadable", "failed")  # codes of what only a check of hand-ins has to know
 
 
 def _finding(code, before, remarks):

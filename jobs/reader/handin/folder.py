@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..base.files import Ownership
 from ..base.owned import remove_earlier, write_owned
-from ..base.text import counted, first_few, printable
+from ..base.text import counted, first_few, in_utf8, printable
 from ..findings.report_json import report_json
 from ..report_files import csv_files
 from ..start import Unusable, path_of
@@ -54,9 +54,9 @@ def _pages(layout, course, answers, report, draws):
     document = document_of(layout, course, answers, content, drawn)
     pictures = {chart.name: png for chart, png in drawn}
     shown = [view.name for sheet in document.sheets for block in sheet.charts for view in block.content]
-    pages = {_PAGES[0]: markdown_of(document).encode("utf-8")}
+    pages = {_PAGES[0]: in_utf8(markdown_of(document))}
     if draws:
-        pages[_PAGES[1]] = hand_in(document).encode("utf-8")
+        pages[_PAGES[1]] = in_utf8(hand_in(document))
     charts = {"charts": {f"{name}.png": pictures[name] for name in shown}} if shown else {}
     return {"": pages, **charts}, document.sheets
 

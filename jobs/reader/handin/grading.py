@@ -4,7 +4,7 @@ import json
 import os
 
 from ..base.owned import write_owned
-from ..base.text import first_few, printable
+from ..base.text import first_few, in_utf8, printable
 from ..runs.places import load_study
 from ..runs.plan import NAME as PLAN_NAME
 from ..runs.plan import remarks_without_plan
@@ -122,7 +122,7 @@ def write_check(word, groups):
     content = {"schema": _SCHEMA, "schema_version": _SCHEMA_VERSION,
                "groups": [_group_json(name, found) for name, found in groups.items()]}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    files = {"check.csv": to_csv(table).encode(), "check.json": text.encode("utf-8", "replace")}
+    files = {"check.csv": in_utf8(to_csv(table)), "check.json": in_utf8(text)}
     write_owned(path_of(word), word, {"": files}, _REMEDY)
     print(f"Written to {printable(word, 4000)}: check.csv, check.json")
 

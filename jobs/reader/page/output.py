@@ -1,6 +1,7 @@
 """Writes the charts of a report, report.html and slides.html."""
 
 from ..base.owned import remove_earlier, write_owned
+from ..base.text import in_utf8
 from ..charts.chart import render
 from ..charts.every_chart import charts_of
 from ..start import printable
@@ -44,8 +45,8 @@ def write_all(folder, report, formats, with_slides):
     """All files below `folder`, each drawn before any is written. Raises Unusable, before anything is written, where a
     file would be written over that no earlier report is known to have written, and OSError."""
     contents, drawn = draw_all(report, formats)
-    pages = {"report.html": page(report, drawn, with_slides).encode("utf-8")}
+    pages = {"report.html": in_utf8(page(report, drawn, with_slides))}
     if with_slides:
-        pages["slides.html"] = slides(report, drawn).encode("utf-8")
+        pages["slides.html"] = in_utf8(slides(report, drawn))
     write_owned(folder, str(folder), {"plots": contents, "": pages}, _REMEDY)
     _remove_others(folder / "plots", contents)

@@ -5,6 +5,7 @@ import json
 from ..base.definitions import DEFINITIONS
 from ..base.files import obstacle_to_output, write_whole
 from ..base.owned import write_owned
+from ..base.text import in_utf8
 from ..command_line import CommandLine, number, whole_number
 from ..start import Failed, Unusable, need, path_of
 from ..tables.table import to_csv, to_markdown, to_text
@@ -201,7 +202,7 @@ def _write_folder(word, tables):
     text = "# Prediction\n" + "".join("\n" + to_markdown(table) for table in tables)
     files = {f"{table.id}.csv": to_csv(table) for table in tables}
     files = {**files, "predict.md": text, "predict.json": _json_of(tables)}
-    contents = {name: content.encode("utf-8") for name, content in files.items()}
+    contents = {name: in_utf8(content) for name, content in files.items()}
     write_owned(path_of(word), word, {"": contents}, "move it away, or name another folder with --out")
 
 
@@ -214,7 +215,7 @@ def _check_output(option, word):
 
 def _write(option, word, text):
     try:
-        write_whole(path_of(word), text.encode("utf-8"))
+        write_whole(path_of(word), in_utf8(text))
     except OSError as error:
         raise Failed(f"{option} {word} cannot be written: {error.strerror}; look at where it goes") from None
 

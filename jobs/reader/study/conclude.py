@@ -27,11 +27,11 @@ Doubt = namedtuple("Doubt", "code reason remedy")
 DOUBTS = {
     doubt.code: doubt
     for doubt in (
-        Doubt("oversubscribed", "it ran more threads than there were cores", "give each thread a core"),
-        Doubt("warm-up", "its only epoch includes warm-up", "train more epochs"),
+        Doubt("oversubscribed", "more threads ran than there were cores", "give each thread a core"),
+        Doubt("warm-up", "the only epoch includes warm-up", "train more epochs"),
         Doubt("disturbed", f"a rank got less than {100 * THRESHOLDS['fair_share']:.0f} % of the time of its cores, "
               "which other programs, a quota or other virtual machines took", "repeat it on cores of its own"),
-        Doubt("few-steps", f"its steady epochs have fewer than {FEWEST_STEPS} full steps",
+        Doubt("few-steps", f"the steady epochs have fewer than {FEWEST_STEPS} full steps",
               "train more images or more epochs"),
     )
 }  # fmt: skip

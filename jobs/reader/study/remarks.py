@@ -7,7 +7,7 @@ from ..base.definitions import PHASES
 from ..base.text import counted, first_few, printable
 from ..runs.plan import remarks_on_plan
 from ..runs.records import Remark, remarks_on_run
-from ..runs.run import folder_name
+from ..runs.run import NAME, folder_name
 
 _SHOWN = 5
 
@@ -119,9 +119,20 @@ def remarks_on_runs(runs):
     return remarks + _remarks_on_machines(runs) + _remarks_on_folders(runs)
 
 
+def _remarks_on_missing(study):
+    """What was found and gives no figures, so that a slow run may be hidden behind it."""
+    remarks = [Remark("unreadable", [str(one.file)], one.why) for one in study.unreadable]
+    files = sorted({str(Path(one.file).with_name(NAME)) for one in [*study.failed, *study.empty_runs]}
+                   - {str(run.file) for run in study.runs})
+    if files:
+        text = f"{counted(len(files), 'run')} ended without an epoch"
+        remarks.append(Remark("failed", files, text, contradiction=False))
+    return remarks
+
+
 def remarks_on_study(study, places):
     """[Remark] on what load_study read from these places."""
-    remarks = remarks_on_runs(study.runs)
+    remarks = remarks_on_runs(study.runs) + _remarks_on_missing(study)
     for place in places:
         remarks += remarks_on_plan(place, study.runs)
     return remarks

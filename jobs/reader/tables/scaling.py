@@ -101,7 +101,8 @@ def overview_table(figures):
     if any(f.point.oversubscribed for f in points_of(figures)):
         table.notes.append("*: more threads than cores.")
     if with_learning:
-        table.notes.append(f"Learning: the speedup of learning. {EQUAL_BATCHES}")
+        is_strong = any(one.series.scaling is Scaling.strong for one in figures)
+        table.notes.append("Learning: the speedup of learning." + f" {EQUAL_BATCHES}" * is_strong)
     timed = [one.series for one in figures if one.series.processor is Processor.timed]
     table.notes += [f"{_short_label(series)}: nothing computed." for series in timed]
     return table

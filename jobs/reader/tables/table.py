@@ -120,9 +120,10 @@ def _csv_text(cell):
         return ""
     if not isinstance(cell, str):
         return setting_text(cell)
-    if cell[0] in "=+-@\t\r":
+    cell = "".join(c if c.isprintable() else "?" for c in cell)  # a terminal would obey it
+    if cell[0] in "=+-@":
         cell = "'" + cell  # a spreadsheet would compute it
-    return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in '",\r\n') else cell
+    return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in '",') else cell
 
 
 def to_csv(table):

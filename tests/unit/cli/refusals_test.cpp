@@ -57,6 +57,7 @@ TEST_CASE("refused: the program and train", "[command_line][refusals]") {
   check_all("", {{"", "a command is missing", "doctor, synth, summary, train"},
                  {"tarin", "'tarin'", "did you mean train?"},
                  {"reprot", "'reprot'", "did you mean report?"},
+                 {"--model resnet20", "--model", "did you mean rueda train --model?"},
                  {"forecasts", "'forecasts'", "give one of doctor"},  // hidden
                  {"nonsense", "'nonsense'", "give one of doctor, synth, summary, train"}});
   check_all("train", {{"--model resnet19", "resnet19", "resnet20"},
@@ -64,6 +65,10 @@ TEST_CASE("refused: the program and train", "[command_line][refusals]") {
                       {"--checkpoint-every 5", "--checkpoint-every", "50steps"},
                       {"--resume " + folder.path().string(), "there is no checkpoint"},
                       {"--resume /none", "there is no checkpoint"},
+                      {"--backend gpu", "'gpu'", "did you mean cuda?"},
+                      {"--precision fp16", "'fp16'", "did you mean bf16?"},
+                      {"--shuffle no", "'no'", "did you mean off?"},
+                      {"--overlap true", "'true'", "did you mean on?"},
                       {"--bucket-mb -1", "--bucket-mb"},
                       {"--all-reduce central", "--all-reduce central was removed"},
                       {"--compute 40", "--compute says", "add --backend timed"},
@@ -72,6 +77,13 @@ TEST_CASE("refused: the program and train", "[command_line][refusals]") {
                       {"--audit-by self", "--audit-by self", "add --audit-every"},
                       {"--backend cuda --all-reduce shared --transport staged", "--transport",
                        "leave it at auto"}});
+}
+
+TEST_CASE("refused: a short word is not taken for one that a letter makes of it",
+          "[command_line][refusals]") {
+  for (const Line& words : {Line{"train", "--backend", "gpx"}, Line{"train", "--shuffle", "ob"},
+                            Line{"train", "--recompute", "on"}})
+    CHECK_THAT(refusal_of(words), Contains("give ") && !Contains("did you mean"));
 }
 
 TEST_CASE("refused: parts of the ranks", "[command_line][refusals]") {
