@@ -154,6 +154,10 @@ build() { # directory relative to the root, meson options...
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  if [ $# -gt 0 ]; then
+    echo "usage: jobs/setup.sh      installs the Debian packages that are missing and builds rueda into build/" >&2
+    exit 2
+  fi
   install_packages
   build build
 fi

@@ -268,6 +268,16 @@ class Setup(ScriptCase):
         self.assertEqual(list(self.calls("", '"${small[@]}"')), [["compile -C build"]] * 2)
 
 
+    def test_who_asks_for_help_builds_nothing(self):
+        self.assertEqual(list(self.calls()), [])  # puts the files there
+        done = subprocess.run(["bash", "jobs/setup.sh", "--help"], cwd=self.folder, timeout=60, check=False,
+                              env={**environment({}), "PATH": f"{self.folder}/bin:{os.environ['PATH']}"},
+                              capture_output=True, text=True)  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("usage: jobs/setup.sh ", done.stderr)
+        self.assertFalse((self.folder / "calls").exists())
+
+
 class OpenMpiPrefix(ScriptCase):
     """jobs/cluster/build_openmpi_cuda.sh on a source that compiles nothing."""
 
