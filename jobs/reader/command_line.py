@@ -19,7 +19,7 @@ from .start import Unusable, printable
 _COLUMN = 26  # where help texts begin
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _LONGEST = 40  # letters of a word that a hint is looked for
-_SHORT = 3  # letters of a word that is another word with a slip: no is not on
+_SHORT = 3  # letters of a word that is another word with another letter: no is not on
 _ELSEWHERE = {"yes": "on", "true": "on", "no": "off", "false": "off", "none": "off"}
 
 
@@ -36,13 +36,21 @@ def _edits_between(word, known):
     return row[-1]
 
 
+def _slips_between(word, known):
+    """What a word that is the beginning of another lacks is no slip."""
+    if known.startswith(word):
+        return 0
+    word = word.lower()
+    if len(word) <= _SHORT and len(word) == len(known) and word != known:
+        return len(word)
+    return _edits_between(word, known)
+
+
 def did_you_mean(word, known):
-    """A question that names the nearest of `known`; empty where none is near. What a word that is the beginning of
-    another lacks is no slip."""
-    slips = {one: 0 if one.startswith(word) else _edits_between(word.lower(), one) for one in known}
+    """A question that names the nearest of `known`; empty where none is near."""
+    slips = {one: _slips_between(word, one) for one in known}
     nearest = min(slips, key=slips.get, default=None) if len(word) <= _LONGEST else None
-    most = 2 + len(word) // 4 if len(word) > _SHORT else 1
-    return f": did you mean {nearest}?" if nearest and slips[nearest] < most else ""
+    return f": did you mean {nearest}?" if nearest and slips[nearest] < 2 + len(word) // 4 else ""
 
 
 def one_of(words):

@@ -164,18 +164,19 @@ std::size_t edits_between(const std::string& one, const std::string& other) {
 /// What a word that is the beginning of another lacks is no slip.
 std::size_t slips_between(const std::string& word, const std::string& known) {
   if (known.starts_with(word)) return 0;
-  return edits_between(lowered(word), known);
+  constexpr std::size_t kShort = 3;  // with another letter it is another word: no is not on
+  const std::string small = lowered(word);
+  if (word.size() <= kShort && word.size() == known.size() && small != known) return word.size();
+  return edits_between(small, known);
 }
 
 }  // namespace
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 40;  // the distance takes the product of both lengths
-  constexpr std::size_t kShort = 3;
   if (word.size() > kLongest || known.empty()) return "";
   const std::string* nearest = nullptr;
   std::size_t fewest = 2 + word.size() / 4;  // more are another word
-  if (word.size() <= kShort) fewest = 1;     // as one letter is: no is not on, and gpu not cpu
   for (const std::string& one : known) {
     const std::size_t slips = slips_between(word, one);
     if (slips >= fewest) continue;
