@@ -250,6 +250,9 @@ class Courses(unittest.TestCase):
                    f"a step, for {size:.1f} times the bytes (233 against 94 MB): {work / 2 / size:.2f} times the work")
         for name in ("book", "lab5", "sa-miri"):
             self.assertIn(figures, " ".join(text_of(name).split()))
+        both = (facts[model][1] / 1e6 for model in ("resnet50v2", "resnet152v2"))
+        self.assertIn("{:.1f} against {:.1f} million trainable parameters".format(*both),
+                      " ".join(text_of("sa-miri-2021").split()))
         # Task 10.9 expects a network between the others, by work and by work for each byte; so it is in the rehearsal.
         models = re.search(r"^jobs/scale.sh sa-miri --models (\S+)", text_of("sa-miri"), re.MULTILINE)[1].split(",")
         facts_of_each = [times(model) for model in models]
