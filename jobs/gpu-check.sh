@@ -4,7 +4,7 @@
 #
 #   jobs/gpu-check.sh 1    does it live: test programs, doctor; what levers would gain
 #   jobs/gpu-check.sh 2    speed, with engines that are timed first
-#   jobs/gpu-check.sh 3    where the time goes: a step's kernels (ncu); CUDA graphs off, kernels in turn, PyTorch's cuDNN
+#   jobs/gpu-check.sh 3    where the time goes: a step's kernels (ncu); graphs off, kernels in turn, PyTorch's cuDNN
 #   jobs/gpu-check.sh 4    PyTorch beside it, its whole step as one CUDA graph
 #   jobs/gpu-check.sh 5    ranks that share the GPU, all-reduce over device buffers, compute-sanitizer
 #
