@@ -195,10 +195,10 @@ std::string status_text(const RunStatus& status, double silent, bool colours, st
   }
   text += "  " + progress_text(s.at, int(std::min(columns, kPageColumns)) - 2) + "\n";
   std::string rest = " ";
-  if (left >= 0) rest += " " + clock_text(left) + " left in all";
+  if (left >= 0 && s.outcome == "running") rest += " " + clock_text(left) + " left in all";
   if (!std::isnan(s.val_accuracy)) rest += "  val_accuracy " + metric_text(s.val_accuracy);
   if (!std::isnan(s.joules)) rest += "  " + rate_text(s.joules) + " J";
-  text += fitted(rest, columns);
+  if (rest.size() > 1) text += fitted(rest, columns);
   if (!std::isnan(s.load_balance))
     text += step_text(s, columns) + ranks_text(s, {colours, columns}) + images_of_ranks(s, columns);
   return text + remarks(s, slowest, columns);

@@ -294,6 +294,15 @@ TEST_CASE("colours are for terminals that have them, and nobody who refuses them
   CHECK(colours("vt100", "", "") == 0);
 }
 
+TEST_CASE("status: a run that has ended has no time left", "[status]") {
+  RunStatus s = status_of(2, 2);
+  s.at = {.epoch = 3, .step = 20, .seconds = 2, .epochs = 3, .steps = 20, .left = 0};
+  CHECK_THAT(status_text(s, 0, false), Catch::Contains("0:00 left in all"));
+  s.outcome = "completed";
+  CHECK_THAT(status_text(s, 0, false), !Catch::Contains("left in all") && !Catch::Contains(" \n") &&
+                                           !Catch::Contains("\n\n"));
+}
+
 TEST_CASE("status: a run that evaluates says so", "[status]") {
   RunStatus s = status_of(2, 2);
   s.at = {.epoch = 3, .step = 20, .seconds = 2, .epochs = 3, .steps = 20, .left = 90};
