@@ -67,6 +67,7 @@ def rueda(words):
         pass
     elif command == ["train"]:
         words = [*words, *train_limits(words)]
+        os.environ.pop("RUEDA_INJECT", None)  # of a step that so short a training may not have
         if not LONG and (in_job or not LEAVES & set(words)):
             return
     elif command == ["doctor"] and in_job and not LONG:

@@ -35,7 +35,6 @@ NOT_RUN = (
      "builds or measures for minutes, as other tests or a person do"),
     (r"^RUEDA_(PLAN_CACHE|TORCH_PYTHON)=|\btorchrun\b", "needs cuDNN or other frameworks"),
     (r"^(jobs/(check|cluster|lab)/(?!compare)|(python3 )?tests/)", "is a check of the developers, of minutes"),
-    (r"^RUEDA_INJECT=flip-", "ends with exit code 1, as its page says"),
     (r"tests/(bench|faults|lab)/", "is a check of the developers, of minutes"),
     (r"rueda-bundle", "needs a bundle, which jobs/check/bundle.sh tries"),
     (r"^jobs/data\.sh (cifar10|fashion-mnist|convert)( |$)", "takes a network, a package or a reader's own files"),
