@@ -12,14 +12,17 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-import torch.distributed as dist
-from torch.nn.functional import cross_entropy, interpolate
-from torch.nn.parallel import DistributedDataParallel
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "bench"))
-from images import normalise, read_images  # noqa: E402
-from torch_networks import build  # noqa: E402
+try:
+    import torch
+    import torch.distributed as dist
+    from images import normalise, read_images
+    from torch.nn.functional import cross_entropy, interpolate
+    from torch.nn.parallel import DistributedDataParallel
+    from torch_networks import build
+except ImportError as missing:
+    print(f"torch_ddp.py: {missing}; install numpy and PyTorch for {sys.executable}", file=sys.stderr)
+    sys.exit(2)
 
 HEAD = "epoch,seconds,images_per_second,loss,accuracy,ranks,global_batch\n"
 

@@ -140,6 +140,14 @@ class OldPython(ScriptCase):
             self.assertIn(f"{word}: it needs Python 3.9 or newer", done.stderr)
 
 
+class WithoutPackages(ScriptCase):
+    def test_a_training_by_pytorch_says_what_it_lacks(self):
+        words = [sys.executable, "-I", "-S", ROOT / "jobs" / "torch_ddp.py", "--help"]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"\Atorch_ddp\.py: .*'torch'; install numpy and PyTorch for /\S+\n\Z")
+
+
 class CurrentFolder(ScriptCase):
     def test_no_module_of_the_current_folder_is_run(self):
         """An empty entry of PYTHONPATH, as `PYTHONPATH=$PYTHONPATH:DIR` leaves one, means that folder."""
