@@ -44,9 +44,7 @@ struct Points {
   cost::TimedSum longer;
 };
 
-struct MessageTimes {
-  cost::TimedSum once;
-  cost::TimedSum longer;
+struct MessageTimes : Points {
   cost::TimedSum longest;
 };
 
@@ -129,7 +127,7 @@ class MachineProbe {
       if (first < kFullSeconds && longest_ < place_.most_floats) continue;  // once tells that
       longest = {double(longest_) * sizeof(float), seconds_after(first, longest_, work)};
     }
-    return {times.once, times.longer, longest};
+    return {times, longest};
   }
 
   cost::TimedSum timed_message(Exchange& ranks, std::size_t floats) {
